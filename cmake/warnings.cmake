@@ -1,0 +1,13 @@
+# How our own code is compiled; dependencies are system headers and stay out of it.
+add_library(mpi4dl_build_flags INTERFACE)
+target_compile_options(mpi4dl_build_flags INTERFACE -Wall -Wextra
+                       $<$<BOOL:${MPI4DL_WERROR}>:-Werror>)
+# _GLIBCXX_DEBUG would change the layout of containers that libtorch shares with us.
+target_compile_definitions(mpi4dl_build_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+if(MPI4DL_SANITIZE)
+  # Debian's libtorch has no type information for its vtables, hence no -fsanitize=vptr.
+  set(sanitize -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer)
+  target_compile_options(mpi4dl_build_flags INTERFACE ${sanitize})
+  target_link_options(mpi4dl_build_flags INTERFACE ${sanitize})
+endif()

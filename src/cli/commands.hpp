@@ -1,0 +1,19 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace mpi4dl {
+
+class Session;
+
+/// What a parsed command line asks for; returns the exit code.
+using Command = std::function<int(Session&)>;
+
+/// `mpi4dl bench halo`: adds the command to `bench` and sets `chosen` when it is used.
+void add_bench_halo(CLI::App& bench, Command& chosen);
+
+}  // namespace mpi4dl

@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "comm/session.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr const char* kVersion = "mpi4dl 0.1.0";
+
+int run(Session& session, int argc, char** argv) {
+  CLI::App app{"Trains convolutional networks on images too large for one device, across MPI ranks."};
+  app.name("mpi4dl");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", kVersion);
+  double timeout = session.world().context().timeout_seconds;
+  app.add_option("--timeout", timeout, "Seconds that a rank waits for another before the job ends")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+
+  Command chosen;
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");
+  bench->require_subcommand(1);
+  add_bench_halo(*bench, chosen);
+
+  session.doing("reading the command line");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return session.first() ? app.exit(help) : 0;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see mpi4dl --help");
+  }
+  session.world().context().timeout_seconds = timeout;
+  return chosen(session);
+}
+
+}  // namespace
+}  // namespace mpi4dl
+
+int main(int argc, char** argv) {
+  try {
+    mpi4dl::Session session;
+    try {
+      return mpi4dl::run(session, argc, argv);
+    } catch (const std::exception& error) {
+      session.fail(error);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "mpi4dl: %s\n", error.what());
+    return 1;
+  }
+}

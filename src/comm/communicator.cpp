@@ -1,0 +1,182 @@
+#include "comm/communicator.hpp"
+
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "comm/check.hpp"
+
+namespace mpi4dl {
+namespace {
+
+bool dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
+
+/// Runs `call(offset, count)` over [0, total) in pieces that MPI can count in an int.
+template <typename Call>
+void in_pieces(int64_t total, int64_t largest, Call&& call) {
+  for (int64_t offset = 0; offset < total; offset += largest)
+    call(offset, static_cast<int>(std::min(largest, total - offset)));
+}
+
+std::byte* bytes_of(const at::Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm comm, std::shared_ptr<CommContext> context)
+    : comm_(new MPI_Comm(comm),
+            [](MPI_Comm* owned) {
+              int finalized = 0;
+              MPI_Finalized(&finalized);
+              if (*owned != MPI_COMM_WORLD && finalized == 0) MPI_Comm_free(owned);
+              delete owned;
+            }),
+      context_(std::move(context)) {
+  mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  mpi(MPI_Comm_rank(comm, &rank_));
+  int size = 0;
+  mpi(MPI_Comm_size(comm, &size));
+  MPI_Group here = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  mpi(MPI_Comm_group(comm, &here));
+  mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
+  std::vector<int> ranks(size);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  auto world_ranks = std::make_shared<std::vector<int>>(size);
+  mpi(MPI_Group_translate_ranks(here, size, ranks.data(), world, world_ranks->data()));
+  world_ranks_ = std::move(world_ranks);
+  MPI_Group_free(&here);
+  MPI_Group_free(&world);
+}
+
+std::optional<Communicator> Communicator::split(int color, int key) const {
+  MPI_Comm part = MPI_COMM_NULL;
+  mpi(MPI_Comm_split(handle(), color < 0 ? MPI_UNDEFINED : color, key, &part));
+  if (part == MPI_COMM_NULL) return std::nullopt;
+  return Communicator(part, context_);
+}
+
+std::optional<Communicator> Communicator::subgroup(std::span<const int> ranks) const {
+  if (std::find(ranks.begin(), ranks.end(), rank_) == ranks.end()) return std::nullopt;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group some = MPI_GROUP_NULL;
+  mpi(MPI_Comm_group(handle(), &all));
+  mpi(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
+  MPI_Comm part = MPI_COMM_NULL;
+  mpi(MPI_Comm_create_group(handle(), some, /*tag=*/0, &part));
+  MPI_Group_free(&some);
+  MPI_Group_free(&all);
+  return Communicator(part, context_);
+}
+
+Pending Communicator::send(const at::Tensor& tensor, int to, int tag) const {
+  const at::Tensor host = needs_staging(tensor) ? tensor.cpu().clone() : tensor;
+  ensure(dense(host), "only dense tensors can be sent");
+  return send({bytes_of(host), host.nbytes()}, std::make_shared<at::Tensor>(host), to, tag);
+}
+
+Pending Communicator::send(std::span<const std::byte> bytes, std::shared_ptr<void> owner, int to,
+                           int tag) const {
+  const auto size = static_cast<int64_t>(bytes.size());
+  Pending pending(context_, {"send", size, world_rank(to), nullptr}, std::move(owner));
+  in_pieces(size, context_->max_message_bytes, [&](int64_t offset, int count) {
+    mpi(MPI_Isend(bytes.data() + offset, count, MPI_BYTE, to, tag, handle(),
+                  pending.add_request()));
+  });
+  return pending;
+}
+
+Pending Communicator::receive(at::Tensor tensor, int from, int tag) const {
+  ensure(dense(tensor), "messages can only be received into dense tensors");
+  const bool staged = needs_staging(tensor);
+  const at::Tensor host = staged ? at::empty_like(tensor, tensor.options().device(at::kCPU)) : tensor;
+  Pending pending = receive({bytes_of(host), host.nbytes()}, std::make_shared<at::Tensor>(host),
+                            from, tag);
+  pending.give(tensor);
+  if (staged) pending.then([tensor, host] { tensor.copy_(host); });
+  return pending;
+}
+
+Pending Communicator::receive(std::span<std::byte> bytes, std::shared_ptr<void> owner, int from,
+                              int tag) const {
+  const auto size = static_cast<int64_t>(bytes.size());
+  Pending pending(context_, {"receive", size, world_rank(from), nullptr}, std::move(owner));
+  in_pieces(size, context_->max_message_bytes, [&](int64_t offset, int count) {
+    mpi(MPI_Irecv(bytes.data() + offset, count, MPI_BYTE, from, tag, handle(),
+                  pending.add_request()));
+  });
+  return pending;
+}
+
+void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
+  if (dense(tensor) && !needs_staging(tensor)) {
+    start_all_reduce(tensor, reduction).finish();
+    return;
+  }
+  at::Tensor host = tensor.cpu().contiguous().clone();
+  start_all_reduce(host, reduction).finish();
+  tensor.copy_(host);
+}
+
+Pending Communicator::start_all_reduce(at::Tensor tensor, Reduction reduction) const {
+  ensure(dense(tensor), "only dense tensors can be reduced");
+  const auto type = tensor.scalar_type();
+  Pending pending(context_, reason("all-reduce", static_cast<int64_t>(tensor.nbytes())),
+                  std::make_shared<at::Tensor>(tensor));
+  if (size() == 1) return pending;
+  const int64_t width = static_cast<int64_t>(tensor.element_size());
+  in_pieces(tensor.numel(), context_->max_message_bytes / width, [&](int64_t offset, int count) {
+    mpi(MPI_Iallreduce(MPI_IN_PLACE, bytes_of(tensor) + offset * width, count, mpi_type(type),
+                       mpi_op(reduction, type), handle(), pending.add_request()));
+  });
+  return pending;
+}
+
+void Communicator::broadcast(at::Tensor& tensor, int root) const {
+  const bool direct = dense(tensor) && !needs_staging(tensor);
+  at::Tensor host = direct ? tensor : tensor.cpu().contiguous().clone();
+  const int64_t bytes = static_cast<int64_t>(host.nbytes());
+  Pending pending(context_, {"broadcast", bytes, world_rank(root), nullptr},
+                  std::make_shared<at::Tensor>(host));
+  in_pieces(bytes, context_->max_message_bytes, [&](int64_t offset, int count) {
+    mpi(MPI_Ibcast(bytes_of(host) + offset, count, MPI_BYTE, root, handle(),
+                   pending.add_request()));
+  });
+  pending.finish();
+  if (!direct) tensor.copy_(host);
+}
+
+void Communicator::barrier() const {
+  Pending pending(context_, reason("barrier", 0), nullptr);
+  mpi(MPI_Ibarrier(handle(), pending.add_request()));
+  pending.finish();
+}
+
+std::vector<std::byte> Communicator::all_gather(std::span<const std::byte> mine) const {
+  std::vector<std::byte> all(mine.size() * size());
+  const int count = static_cast<int>(mine.size());
+  Pending pending(context_, reason("all-gather", count), nullptr);
+  mpi(MPI_Iallgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, handle(),
+                     pending.add_request()));
+  pending.finish();
+  return all;
+}
+
+int Communicator::reserve_tags(int count) const {
+  const int first = *next_tag_;
+  *next_tag_ += count;
+  return first;
+}
+
+WaitReason Communicator::reason(const char* operation, int64_t bytes) const {
+  return {operation, bytes, -1, world_ranks_};
+}
+
+bool Communicator::needs_staging(const at::Tensor& tensor) const {
+  return context_->stage_through_host || (!tensor.is_cpu() && !context_->device_aware);
+}
+
+}  // namespace mpi4dl

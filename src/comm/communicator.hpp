@@ -1,0 +1,85 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/context.hpp"
+#include "comm/datatype.hpp"
+#include "comm/pending.hpp"
+
+namespace mpi4dl {
+
+/// A group of ranks that exchange tensors. Copies share one MPI communicator, which is freed with
+/// the last of them. Every wait is polite and watched (see Waiting).
+class Communicator {
+ public:
+  /// Takes ownership of `comm`, unless it is MPI_COMM_WORLD.
+  Communicator(MPI_Comm comm, std::shared_ptr<CommContext> context);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(world_ranks_->size()); }
+  /// The rank in the whole job of this group's `rank`.
+  int world_rank(int rank) const { return (*world_ranks_)[rank]; }
+  MPI_Comm handle() const { return *comm_; }
+  CommContext& context() const { return *context_; }
+  std::shared_ptr<CommContext> shared_context() const { return context_; }
+
+  /// Ranks with the same color form a group, ordered by key, then rank; none for a negative color.
+  /// Collective.
+  std::optional<Communicator> split(int color, int key = 0) const;
+  /// The group of these ranks, in this order; none for the others. Collective over its members.
+  std::optional<Communicator> subgroup(std::span<const int> ranks) const;
+
+  /// Starts sending; the tensor must not change until the result is finished.
+  Pending send(const at::Tensor& tensor, int to, int tag) const;
+  /// Starts receiving into `tensor`, which must be dense.
+  Pending receive(at::Tensor tensor, int from, int tag) const;
+  /// The same for plain host memory, which `owner` keeps alive.
+  Pending send(std::span<const std::byte> bytes, std::shared_ptr<void> owner, int to,
+               int tag) const;
+  Pending receive(std::span<std::byte> bytes, std::shared_ptr<void> owner, int from,
+                  int tag) const;
+
+  /// Reduces in place over all ranks. Collective.
+  void all_reduce(at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
+  /// The same, started only. The tensor must be dense, and on the CPU or reachable by MPI.
+  Pending start_all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum) const;
+  /// Copies root's tensor to every rank. Collective.
+  void broadcast(at::Tensor& tensor, int root) const;
+  /// Waits for all ranks. Collective.
+  void barrier() const;
+  /// The same number of bytes from each rank, in rank order, on every rank. Collective.
+  std::vector<std::byte> all_gather(std::span<const std::byte> mine) const;
+
+  /// The next tags that no one else on this communicator uses, the same on all ranks provided
+  /// that all ask in the same order.
+  int reserve_tags(int count) const;
+
+ private:
+  WaitReason reason(const char* operation, int64_t bytes) const;
+  bool needs_staging(const at::Tensor& tensor) const;
+
+  std::shared_ptr<MPI_Comm> comm_;
+  std::shared_ptr<CommContext> context_;
+  std::shared_ptr<int> next_tag_ = std::make_shared<int>(0);
+  int rank_ = 0;
+  std::shared_ptr<const std::vector<int>> world_ranks_;
+};
+
+/// all_gather of one value of plain data per rank.
+template <typename T>
+std::vector<T> all_gather(const Communicator& comm, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const std::vector<std::byte> bytes = comm.all_gather(std::as_bytes(std::span(&mine, 1)));
+  std::vector<T> all(comm.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<std::byte*>(all.data()));
+  return all;
+}
+
+}  // namespace mpi4dl

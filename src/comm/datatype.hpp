@@ -1,0 +1,18 @@
+#pragma once
+
+#include <c10/core/ScalarType.h>
+#include <mpi.h>
+
+namespace mpi4dl {
+
+enum class Reduction { sum, min, max };
+
+/// The MPI type of a tensor element: float32, float64, bfloat16, float16 or int64.
+/// The two half types travel as 16-bit integers.
+MPI_Datatype mpi_type(c10::ScalarType type);
+
+/// The MPI operation for this element type. MPI does not know bfloat16 and float16; theirs add in
+/// float32 and round once per step. Created at first use, valid until MPI ends.
+MPI_Op mpi_op(Reduction reduction, c10::ScalarType type);
+
+}  // namespace mpi4dl

@@ -1,0 +1,106 @@
+#include "comm/session.hpp"
+
+#include <ATen/Parallel.h>
+#include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "base/error.hpp"
+#include "comm/check.hpp"
+#include "comm/shared_memory.hpp"
+
+namespace mpi4dl {
+namespace {
+
+bool mpi_reads_device_memory() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
+
+struct CoreShare {
+  int cores = 1;    // that this rank may use
+  int sharers = 1;  // ranks of this node that may use one of them
+};
+
+/// Launchers bind ranks to cores in many ways; only the masks themselves tell who shares what.
+CoreShare core_share(const Communicator& node) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) CPU_SET(0, &mine);
+  CoreShare share{.cores = CPU_COUNT(&mine), .sharers = 0};
+  for (cpu_set_t& theirs : all_gather(node, mine)) {
+    cpu_set_t both;
+    CPU_AND(&both, &mine, &theirs);
+    if (CPU_COUNT(&both) > 0) ++share.sharers;
+  }
+  return share;
+}
+
+Communicator node_of(const Communicator& world) {
+  MPI_Comm node = MPI_COMM_NULL;
+  mpi(MPI_Comm_split_type(world.handle(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  return {node, world.shared_context()};
+}
+
+std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
+  auto context = std::make_shared<CommContext>();
+  context->timeout_seconds = options.timeout_seconds;
+  context->max_message_bytes = options.max_message_bytes;
+  context->stage_through_host = options.stage_through_host;
+  context->device_aware = mpi_reads_device_memory();
+  return context;
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options) {
+  int provided = 0;
+  mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
+  context_ = make_context(options);
+  world_ = std::make_unique<Communicator>(MPI_COMM_WORLD, context_);
+  context_->world_rank = world_->rank();
+  validate(provided == MPI_THREAD_MULTIPLE,
+           "this MPI library was built without MPI_THREAD_MULTIPLE, which mpi4dl needs");
+  const Communicator node = node_of(*world_);
+  const CoreShare share = core_share(node);
+  context_->oversubscribed = share.sharers > share.cores;
+  if (options.shared_memory) context_->shared_memory = SharedMemory::create(node);
+  if (std::getenv("OMP_NUM_THREADS") == nullptr)
+    at::set_num_threads(std::max(1, share.cores / share.sharers));
+  threads_ = at::get_num_threads();
+}
+
+Session::~Session() {
+  world_.reset();
+  context_.reset();
+  MPI_Finalize();
+}
+
+void Session::fail(const std::exception& error) {
+  const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
+  // Often all ranks fail at once, with the same sentence: the first to speak ends the others.
+  const int turn = std::min(world_->rank(), 20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100) * turn);
+  if (usage) {
+    std::fprintf(stderr, "mpi4dl: %s\n", error.what());
+  } else {
+    std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),
+                 world_->size(), context_->doing.c_str(), error.what());
+  }
+  std::fflush(nullptr);
+  MPI_Abort(MPI_COMM_WORLD, usage ? 2 : 1);
+  std::_Exit(usage ? 2 : 1);
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.hpp"
+
+namespace mpi4dl {
+
+struct SessionOptions {
+  double timeout_seconds = 300;                  ///< a longer wait ends the job
+  int64_t max_message_bytes = int64_t{1} << 30;  ///< larger messages travel in pieces
+  bool stage_through_host = false;               ///< as if MPI could not read the tensors' memory
+  bool shared_memory = true;                     ///< ranks of a node read each other's exchange buffers
+};
+
+/// MPI from beginning to end: under mpirun one of many ranks, without it the only one.
+class Session {
+ public:
+  explicit Session(const SessionOptions& options = {});
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const Communicator& world() const { return *world_; }
+  bool first() const { return world_->rank() == 0; }
+  /// Threads this rank computes with: the cores that it may use, divided by the ranks that share
+  /// them; OMP_NUM_THREADS overrides.
+  int threads() const { return threads_; }
+
+  /// Says what this rank is about to do, for the sentence of a failure.
+  void doing(std::string activity) { context_->doing = std::move(activity); }
+
+  /// Ends the whole job: one rank prints one sentence, then every rank is gone.
+  /// Exit code 2 for a UsageError, 1 for anything else.
+  [[noreturn]] void fail(const std::exception& error);
+
+ private:
+  std::shared_ptr<CommContext> context_;
+  std::unique_ptr<Communicator> world_;
+  int threads_ = 1;
+};
+
+}  // namespace mpi4dl

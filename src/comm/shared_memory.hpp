@@ -1,0 +1,62 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/MemoryFormat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace mpi4dl {
+
+class Communicator;
+
+/// Memory that the other ranks of a node can read, so that a halo moves in one copy, from where a
+/// neighbour computed it to where it is needed, without packing.
+///
+/// Each rank reserves address space for one arena and every rank of the node maps it; pages cost
+/// nothing until they are touched. Blocks that are freed are kept and given out again, so a
+/// training step allocates without page faults.
+class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
+ public:
+  /// Null where the system does not let ranks map each other's memory. Collective over the node.
+  static std::shared_ptr<SharedMemory> create(const Communicator& node);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  /// An uninitialised tensor in this rank's arena; the tensor keeps the arena alive.
+  at::Tensor empty(std::span<const int64_t> shape, c10::ScalarType type, c10::MemoryFormat format);
+
+  /// Where the tensor lies in this rank's arena, if it does.
+  std::optional<int64_t> offset_of(const at::Tensor& tensor) const;
+
+  /// Address of a byte of another rank's arena; null where that rank is on another node.
+  std::byte* address(int world_rank, int64_t offset) const;
+  bool reaches(int world_rank) const { return address(world_rank, 0) != nullptr; }
+
+  /// Bytes of the arena that were ever in use.
+  int64_t reserved_bytes() const;
+
+ private:
+  struct Arena;
+  struct Mapping {
+    int world_rank;
+    std::byte* base;
+  };
+  SharedMemory() = default;
+  bool map_peers(const Communicator& node);
+
+  std::unique_ptr<Arena> arena_;
+  std::vector<Mapping> peers_;
+};
+
+/// A tensor that other ranks of the node may read where that is possible, an ordinary one elsewhere.
+at::Tensor empty_for_exchange(const std::shared_ptr<SharedMemory>& memory,
+                              std::span<const int64_t> shape, c10::ScalarType type,
+                              c10::MemoryFormat format);
+
+}  // namespace mpi4dl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/context.hpp"
+
+namespace mpi4dl {
+
+/// What a wait is for; the watchdog's sentence.
+struct WaitReason {
+  const char* operation = "";                     ///< for example "receive"
+  int64_t bytes = 0;
+  int peer = -1;                                  ///< the world rank that must act, or
+  std::shared_ptr<const std::vector<int>> group;  ///< all of these, except this rank itself
+};
+
+/// Polite, watched waiting: spins while an answer is likely within microseconds, then yields, then
+/// sleeps, because ranks often outnumber cores; throws Error after the context's time-out.
+class Waiting {
+ public:
+  explicit Waiting(const CommContext& context) : context_(context) {}
+
+  /// One turn of a polling loop. `reason` is only asked when time is up.
+  void pause(const std::function<WaitReason()>& reason);
+
+ private:
+  void check_time(const std::function<WaitReason()>& reason);
+
+  const CommContext& context_;
+  int64_t turns_ = 0;
+  std::chrono::steady_clock::time_point start_{};
+};
+
+/// Waits until `done()`; for conditions other than MPI requests.
+void wait_until(const std::function<bool()>& done, const CommContext& context,
+                const std::function<WaitReason()>& reason);
+
+}  // namespace mpi4dl

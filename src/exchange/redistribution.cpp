@@ -1,0 +1,95 @@
+#include "exchange/redistribution.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "exchange/transport.hpp"
+
+namespace mpi4dl {
+namespace {
+
+enum class Combine { copy, add };
+
+void combine(Combine how, const Patch& to, const Box& box, const Strided& values) {
+  if (how == Combine::add) {
+    to.view(box).add_(as_tensor(values).to(to.data.device()));
+  } else if (to.data.is_cpu()) {
+    copy(strided(to, box), values);
+  } else {
+    to.view(box).copy_(as_tensor(values));
+  }
+}
+
+/// What a rank keeps of a redistribution goes straight across, unless both are the same memory.
+void combine_local(Combine how, const std::vector<Box>& boxes, const Patch& from, const Patch& to) {
+  for (const Box& box : boxes) {
+    const Strided values = strided(from, box);
+    if (values.data == strided(to, box).data) continue;
+    if (from.data.is_cpu()) {
+      combine(how, to, box, values);
+    } else if (how == Combine::copy) {
+      to.view(box).copy_(from.view(box));
+    } else {
+      to.view(box).add_(from.view(box));
+    }
+  }
+}
+
+}  // namespace
+
+/// Incoming routes are finished in the order of their peers, so that sums do not depend on timing.
+struct Redistribution::Flight::State {
+  Combine how;
+  Patch to;
+  std::vector<Outgoing> outgoing;
+  std::vector<Incoming> incoming;
+
+  void finish() {
+    for (Incoming& route : incoming)
+      route.receive(
+          [this](const Box& box, const Strided& values) { combine(how, to, box, values); });
+    for (Outgoing& route : outgoing) route.finish();
+  }
+
+  static Flight launch(Combine how, const Link& link, const std::vector<Route>& sends,
+                       const std::vector<Route>& receives, const std::vector<Box>& local,
+                       const Patch& from, const Patch& to) {
+    auto state = std::make_unique<State>(State{how, to, {}, {}});
+    state->incoming.reserve(receives.size());
+    for (const Route& route : receives)
+      state->incoming.emplace_back(link, route, to, /*in_place=*/how == Combine::copy);
+    state->outgoing.reserve(sends.size());
+    for (const Route& route : sends) state->outgoing.emplace_back(link, route, from);
+    combine_local(how, local, from, to);
+    return Flight(std::move(state));
+  }
+};
+
+Redistribution::Flight::Flight(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Redistribution::Flight::Flight(Flight&&) noexcept = default;
+Redistribution::Flight& Redistribution::Flight::operator=(Flight&&) noexcept = default;
+Redistribution::Flight::~Flight() = default;
+
+void Redistribution::Flight::finish() {
+  if (state_) state_->finish();
+  state_.reset();
+}
+
+Redistribution::Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
+                               const std::vector<std::vector<Box>>& needed, std::string name)
+    : comm_(comm),
+      routes_(find_routes(owned, needed, comm.rank())),
+      name_(std::move(name)),
+      first_tag_(comm.reserve_tags(2 * Link::kTags)) {}
+
+Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to) const {
+  return Flight::State::launch(Combine::copy, Link{comm_, first_tag_}, routes_.send,
+                               routes_.receive, routes_.local, from, to);
+}
+
+Redistribution::Flight Redistribution::start_adjoint(const Patch& to, const Patch& from) const {
+  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + Link::kTags},
+                               routes_.receive, routes_.send, routes_.local, to, from);
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "exchange/patch.hpp"
+#include "geometry/routes.hpp"
+
+namespace mpi4dl {
+
+/// All data movement in one primitive: from boxes owned to boxes needed.
+///
+/// A halo exchange, a join of tiles, a scatter and a batch resplit differ only in who owns and who
+/// needs what. The adjoint sends every box back and adds it into its owner.
+///
+///     Redistribution halo(comm, owned, needed, "halo of stem.conv");   // once
+///     Flight flight = halo.start({owned_box, x}, {needed_box, padded});  // every step
+///     ... compute what needs no halo ...
+///     flight.finish();
+///
+/// Ranks on one node read each other's pixels where they lie (one copy, no packing); between nodes
+/// a route is one message, packed unless its pixels are contiguous already.
+class Redistribution {
+ public:
+  /// A redistribution under way; finish() returns when `to` is filled and `from` may be reused.
+  class Flight {
+   public:
+    struct State;
+    explicit Flight(std::unique_ptr<State> state);
+    Flight(Flight&&) noexcept;
+    Flight& operator=(Flight&&) noexcept;
+    ~Flight();
+    void finish();
+
+   private:
+    std::unique_ptr<State> state_;
+  };
+
+  /// The boxes that each rank of `comm` owns and needs; see find_routes for what may overlap.
+  /// All ranks make their redistributions on a communicator in the same order.
+  Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
+                 const std::vector<std::vector<Box>>& needed, std::string name);
+
+  /// Fills the needed boxes of this rank in `to` from the owned boxes in everybody's `from`.
+  /// Where `to` is a buffer around `from` (same memory), only the halo moves. Elements of `to`
+  /// that nobody owns, such as padding, are left alone. Collective, as is each call below.
+  Flight start(const Patch& from, const Patch& to) const;
+  void run(const Patch& from, const Patch& to) const { start(from, to).finish(); }
+
+  /// Adds the needed boxes in everybody's `to` into their owners' `from`.
+  Flight start_adjoint(const Patch& to, const Patch& from) const;
+  void run_adjoint(const Patch& to, const Patch& from) const { start_adjoint(to, from).finish(); }
+
+  const Routes& routes() const { return routes_; }
+  const Communicator& comm() const { return comm_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  Communicator comm_;
+  Routes routes_;
+  std::string name_;
+  int first_tag_;
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,141 @@
+#include "exchange/strided.hpp"
+
+#include <ATen/Functions.h>
+
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr int64_t kCacheLine = 64;
+constexpr int64_t kRowsAhead = 12;
+
+/// One axis of a copy; strides in bytes.
+struct Axis {
+  int64_t length, target_stride, source_stride;
+};
+
+/// A copy as nested loops over runs of contiguous bytes.
+struct Loops {
+  int64_t run_bytes = 0;
+  std::array<Axis, Box::kMaxAxes> axes{};  // innermost first
+  int depth = 0;
+};
+
+/// Memory order: batch, space, channels last. The axis that is `position`-th from the inside.
+int axis_from_inside(int axes, int position) {
+  if (axes <= 2) return axes - 1 - position;
+  if (position == 0) return 1;
+  return position == axes - 1 ? 0 : axes - position;
+}
+
+/// Axes that are contiguous in both join the run, the others become loops.
+Loops plan_loops(const Strided& target, const Strided& source) {
+  const auto width = static_cast<int64_t>(c10::elementSize(target.type));
+  Loops loops{.run_bytes = width};
+  for (int position = 0; position < target.axes; ++position) {
+    const int axis = axis_from_inside(target.axes, position);
+    const Axis next{target.shape[axis], target.stride[axis] * width, source.stride[axis] * width};
+    if (next.length == 1) continue;
+    if (loops.depth == 0 && next.target_stride == loops.run_bytes &&
+        next.source_stride == loops.run_bytes)
+      loops.run_bytes *= next.length;
+    else
+      loops.axes[loops.depth++] = next;
+  }
+  return loops;
+}
+
+void fetch(const std::byte* target, const std::byte* source, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kCacheLine) {
+    __builtin_prefetch(source + at, /*for writing=*/0);
+    __builtin_prefetch(target + at, /*for writing=*/1);
+  }
+}
+
+void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int64_t bytes) {
+  for (int64_t row = 0; row < axis.length; ++row) {
+    if (row + kRowsAhead < axis.length)
+      fetch(target + kRowsAhead * axis.target_stride, source + kRowsAhead * axis.source_stride,
+            bytes);
+    std::memcpy(target, source, bytes);
+    target += axis.target_stride;
+    source += axis.source_stride;
+  }
+}
+
+void copy_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
+  if (level < 0) {
+    std::memcpy(target, source, loops.run_bytes);
+  } else if (level == 0) {
+    copy_rows(loops.axes[0], target, source, loops.run_bytes);
+  } else {
+    const Axis& axis = loops.axes[level];
+    for (int64_t i = 0; i < axis.length; ++i)
+      copy_nested(loops, level - 1, target + i * axis.target_stride,
+                  source + i * axis.source_stride);
+  }
+}
+
+}  // namespace
+
+int64_t Strided::elements() const {
+  int64_t product = 1;
+  for (int axis = 0; axis < axes; ++axis) product *= shape[axis];
+  return product;
+}
+
+Strided strided(const Patch& patch, const Box& part) {
+  ensure(patch.box.contains(part), "box {} does not lie inside {}", to_string(part),
+         to_string(patch.box));
+  Strided view{.axes = part.axes(), .type = patch.data.scalar_type()};
+  int64_t offset = 0;
+  for (int axis = 0; axis < part.axes(); ++axis) {
+    view.shape[axis] = part[axis].length();
+    view.stride[axis] = patch.data.stride(axis);
+    offset += (part[axis].begin - patch.box[axis].begin) * view.stride[axis];
+  }
+  view.data = static_cast<std::byte*>(patch.data.data_ptr()) +
+              offset * static_cast<int64_t>(patch.data.element_size());
+  return view;
+}
+
+Strided packed(std::byte* data, const Box& box, c10::ScalarType type) {
+  Strided view{.data = data, .axes = box.axes(), .type = type};
+  int64_t stride = 1;
+  for (int position = 0; position < box.axes(); ++position) {
+    const int axis = axis_from_inside(box.axes(), position);
+    view.shape[axis] = box[axis].length();
+    view.stride[axis] = stride;
+    stride *= view.shape[axis];
+  }
+  return view;
+}
+
+bool is_packed(const Strided& values) {
+  int64_t expected = 1;
+  for (int position = 0; position < values.axes; ++position) {
+    const int axis = axis_from_inside(values.axes, position);
+    if (values.shape[axis] == 1) continue;
+    if (values.stride[axis] != expected) return false;
+    expected *= values.shape[axis];
+  }
+  return true;
+}
+
+at::Tensor as_tensor(const Strided& values) {
+  const auto axes = static_cast<size_t>(values.axes);
+  return at::from_blob(values.data, at::IntArrayRef(values.shape.data(), axes),
+                       at::IntArrayRef(values.stride.data(), axes),
+                       at::TensorOptions(values.type));
+}
+
+void copy(const Strided& target, const Strided& source) {
+  if (target.elements() == 0) return;
+  const Loops loops = plan_loops(target, source);
+  copy_nested(loops, loops.depth - 1, target.data, source.data);
+}
+
+}  // namespace mpi4dl

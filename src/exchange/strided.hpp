@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstddef>
+
+#include "exchange/patch.hpp"
+#include "geometry/box.hpp"
+
+namespace mpi4dl {
+
+/// Values of a box somewhere in host memory: a tensor view without a tensor's costs.
+struct Strided {
+  std::byte* data = nullptr;
+  int axes = 0;
+  c10::ScalarType type = c10::ScalarType::Float;
+  std::array<int64_t, Box::kMaxAxes> shape{};
+  std::array<int64_t, Box::kMaxAxes> stride{};  // in elements
+
+  int64_t elements() const;
+};
+
+/// The values of `part` inside a host patch.
+Strided strided(const Patch& patch, const Box& part);
+
+/// The values of `box` in a packed buffer that starts at `data`: contiguous, channels last.
+Strided packed(std::byte* data, const Box& box, c10::ScalarType type);
+
+/// True where the values are one piece of memory in packed order.
+bool is_packed(const Strided& values);
+
+/// A tensor over the same memory, which the caller keeps alive.
+at::Tensor as_tensor(const Strided& values);
+
+/// Copies between equal shapes and types. Rows of a halo are far apart in memory, so each is
+/// fetched into the cache some rows before its turn.
+void copy(const Strided& target, const Strided& source);
+
+}  // namespace mpi4dl
