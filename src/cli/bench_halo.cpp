@@ -1,15 +1,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 #include "cli/halo_benchmark.hpp"
 #include "cli/image_size.hpp"
+#include "cli/json_file.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -109,13 +108,6 @@ nlohmann::ordered_json summarise(const Communicator& world, const HaloOptions& o
                                {"median_ms", r.median_ms},
                                {"max_ms", r.max_ms}});
   return result;
-}
-
-void write_json(const std::string& file, const nlohmann::ordered_json& result) {
-  std::ofstream out(file);
-  out << result.dump(2) << '\n';
-  out.close();
-  ensure(out.good(), "the result could not be written to '{}'", file);
 }
 
 int run_bench_halo(Session& session, const HaloCommand& command) {

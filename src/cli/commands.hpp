@@ -16,4 +16,7 @@ using Command = std::function<int(Session&)>;
 /// `mpi4dl bench halo`: adds the command to `bench` and sets `chosen` when it is used.
 void add_bench_halo(CLI::App& bench, Command& chosen);
 
+/// `mpi4dl verify`.
+void add_verify(CLI::App& app, Command& chosen);
+
 }  // namespace mpi4dl

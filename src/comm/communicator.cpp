@@ -135,6 +135,17 @@ Pending Communicator::start_all_reduce(at::Tensor tensor, Reduction reduction) c
   return pending;
 }
 
+void Communicator::all_reduce_moments(at::Tensor& moments) const {
+  ensure(moments.is_contiguous() && moments.scalar_type() == at::kDouble && moments.size(-1) == 3,
+         "moments are contiguous float64 triples");
+  if (size() == 1) return;
+  Pending pending(context_, reason("all-reduce of moments", static_cast<int64_t>(moments.nbytes())),
+                  std::make_shared<at::Tensor>(moments));
+  mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(moments.numel() / 3),
+                     moments_type(), moments_op(), handle(), pending.add_request()));
+  pending.finish();
+}
+
 void Communicator::broadcast(at::Tensor& tensor, int root) const {
   const bool direct = dense(tensor) && !needs_staging(tensor);
   at::Tensor host = direct ? tensor : tensor.cpu().contiguous().clone();

@@ -50,6 +50,9 @@ class Communicator {
   void all_reduce(at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
   /// The same, started only. The tensor must be dense, and on the CPU or reachable by MPI.
   Pending start_all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum) const;
+  /// Merges statistics of disjoint samples: a float64 tensor whose last axis is (count, mean, sum
+  /// of squared deviations from the mean). In place, the same on every rank. Collective.
+  void all_reduce_moments(at::Tensor& moments) const;
   /// Copies root's tensor to every rank. Collective.
   void broadcast(at::Tensor& tensor, int root) const;
   /// Waits for all ranks. Collective.

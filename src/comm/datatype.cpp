@@ -47,6 +47,24 @@ MPI_Op half_op(Reduction reduction) {
   throw Error("unknown reduction");
 }
 
+struct Moments {
+  double count, mean, squares;
+};
+
+Moments merge(const Moments& a, const Moments& b) {
+  const double count = a.count + b.count;
+  if (count == 0) return a;
+  const double apart = a.mean - b.mean;
+  return {count, (a.count * a.mean + b.count * b.mean) / count,
+          a.squares + b.squares + apart * apart * (a.count * b.count / count)};
+}
+
+void merge_moments(void* in, void* inout, int* length, MPI_Datatype* /*type*/) {
+  const auto* a = static_cast<const Moments*>(in);
+  auto* b = static_cast<Moments*>(inout);
+  for (int i = 0; i < *length; ++i) b[i] = merge(a[i], b[i]);
+}
+
 }  // namespace
 
 MPI_Datatype mpi_type(c10::ScalarType type) {
@@ -61,6 +79,25 @@ MPI_Datatype mpi_type(c10::ScalarType type) {
   throw Error(fmt::format("tensors of type {} cannot be sent; use float32, float64, bfloat16, "
                           "float16 or int64",
                           c10::toString(type)));
+}
+
+MPI_Datatype moments_type() {
+  static const MPI_Datatype type = [] {
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    mpi(MPI_Type_contiguous(3, MPI_DOUBLE, &made));
+    mpi(MPI_Type_commit(&made));
+    return made;
+  }();
+  return type;
+}
+
+MPI_Op moments_op() {
+  static const MPI_Op op = [] {
+    MPI_Op made = MPI_OP_NULL;
+    mpi(MPI_Op_create(&merge_moments, /*commute=*/1, &made));
+    return made;
+  }();
+  return op;
 }
 
 MPI_Op mpi_op(Reduction reduction, c10::ScalarType type) {

@@ -15,4 +15,9 @@ MPI_Datatype mpi_type(c10::ScalarType type);
 /// float32 and round once per step. Created at first use, valid until MPI ends.
 MPI_Op mpi_op(Reduction reduction, c10::ScalarType type);
 
+/// A triple (count, mean, sum of squared deviations), and the operation that merges two of them by
+/// Chan's formula, written so that a+b and b+a round alike.
+MPI_Datatype moments_type();
+MPI_Op moments_op();
+
 }  // namespace mpi4dl

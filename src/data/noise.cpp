@@ -1,0 +1,29 @@
+#include "data/noise.hpp"
+
+#include <ATen/Functions.h>
+
+#include "base/random.hpp"
+#include "exchange/random_field.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr uint64_t kLabelKey = 0x6c6162656cULL;
+
+}  // namespace
+
+at::Tensor noise_pixels(const Box& box, std::span<const int64_t> whole, uint64_t seed,
+                        c10::ScalarType type) {
+  return random_field(box, whole, seed, [](double u) { return 2 * u - 1; }).to(type);
+}
+
+at::Tensor noise_labels(const Interval& images, int64_t classes, uint64_t seed) {
+  at::Tensor labels = at::empty({images.length()}, at::kLong);
+  for (int64_t i = 0; i < images.length(); ++i)
+    labels.data_ptr<int64_t>()[i] = static_cast<int64_t>(
+        uniform(combine_keys(seed, kLabelKey), static_cast<uint64_t>(images.begin + i)) *
+        static_cast<double>(classes));
+  return labels;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "exchange/patch.hpp"
+#include "graph/graph.hpp"
+
+namespace mpi4dl {
+
+class Redistribution;
+
+/// What all operators of one run of a stage share.
+struct RunContext {
+  bool training = true;
+  uint64_t dropout_seed = 0;  ///< of this step: the same for every rank, micro-batch and direction
+  /// Ranks whose pixels a batch norm's statistics cover; null: each rank alone.
+  const Communicator* statistics = nullptr;
+  /// Ranks that hold parts of the same images.
+  const Communicator* tiles = nullptr;
+};
+
+/// One operator on this rank's box: what it reads, with margins but without padding, and what it
+/// must compute. Boxes are in global coordinates; a rank may have nothing to compute.
+struct TileRun {
+  const RunContext& context;
+  const Graph& graph;
+  int id;
+  std::vector<Patch> inputs;
+  Box output;                          ///< to compute
+  Box owned;                           ///< the part of it that this rank owns
+  std::vector<at::Tensor> parameters;  ///< as listed in the node
+  const Redistribution* pooling;       ///< of a global pooling
+
+  const Node& node() const { return graph.node(id); }
+};
+
+struct Gradients {
+  std::vector<at::Tensor> inputs;      ///< with the boxes of TileRun::inputs
+  std::vector<at::Tensor> parameters;  ///< of trainable ones, in order; undefined: zero
+};
+
+/// What backward needs of one run. Every rank runs its operators in the same order, forward and
+/// backward, so operators may be collective.
+class Tape {
+ public:
+  virtual ~Tape() = default;
+  Tape() = default;
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+  /// The gradient with respect to the output, over its whole box. Called once.
+  virtual Gradients backward(const at::Tensor& gradient) = 0;
+};
+
+struct TileResult {
+  at::Tensor output;
+  std::unique_ptr<Tape> tape;
+};
+
+/// Runs the operator of a node on this rank's box.
+TileResult run(const TileRun& run);
+
+/// True for operators that talk to other ranks: those with nothing to compute must join in too.
+bool collective(const Operator& op);
+
+}  // namespace mpi4dl

@@ -1,0 +1,106 @@
+#include "ops/parameters.hpp"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+
+#include "base/random.hpp"
+#include "ops/precision.hpp"
+
+namespace mpi4dl {
+namespace {
+
+at::Tensor random_values(const Parameter& parameter, uint64_t seed) {
+  const uint64_t key = combine_keys(seed, key_of(parameter.name));
+  const double bound = 1 / std::sqrt(static_cast<double>(parameter.fan_in));
+  at::Tensor values = at::empty(parameter.shape, at::kDouble);
+  double* data = values.data_ptr<double>();
+  for (int64_t i = 0; i < values.numel(); ++i)
+    data[i] = (2 * uniform(key, static_cast<uint64_t>(i)) - 1) * bound;
+  return values;
+}
+
+at::Tensor initial_values(const Parameter& parameter, c10::ScalarType type, uint64_t seed) {
+  // Running statistics are sums of many small updates: half types would lose them.
+  if (!parameter.trainable) type = wide_type(type);
+  if (parameter.init == Init::ones) return at::ones(parameter.shape, type);
+  if (parameter.init == Init::zeros) return at::zeros(parameter.shape, type);
+  const at::Tensor values = random_values(parameter, seed).to(type);
+  if (values.dim() == 4) return values.contiguous(at::MemoryFormat::ChannelsLast);
+  if (values.dim() == 5) return values.contiguous(at::MemoryFormat::ChannelsLast3d);
+  return values;
+}
+
+}  // namespace
+
+Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
+                       uint64_t seed)
+    : graph_(&graph), nodes_(nodes) {
+  values_.resize(graph.nodes().size());
+  gradients_.resize(graph.nodes().size());
+  for (const int node : nodes)
+    for (const Parameter& parameter : graph.node(node).parameters) {
+      values_[node].push_back(initial_values(parameter, type, seed));
+      gradients_[node].emplace_back();
+    }
+}
+
+template <typename Visit>
+void Parameters::each(Visit&& visit) const {
+  for (const int node : nodes_)
+    for (size_t i = 0; i < values_[node].size(); ++i)
+      visit(graph_->node(node).parameters[i], node, i);
+}
+
+void Parameters::add_gradients(int node, const std::vector<at::Tensor>& gradients) {
+  size_t next = 0;
+  for (size_t i = 0; i < values_[node].size() && next < gradients.size(); ++i) {
+    if (!graph_->node(node).parameters[i].trainable) continue;
+    const at::Tensor& gradient = gradients[next++];
+    if (!gradient.defined()) continue;
+    at::Tensor& sum = gradients_[node][i];
+    sum = sum.defined() ? sum.add_(gradient) : gradient.clone(at::MemoryFormat::Preserve);
+  }
+}
+
+void Parameters::clear_gradients() {
+  for (auto& list : gradients_)
+    for (at::Tensor& gradient : list) gradient.reset();
+}
+
+void Parameters::reduce_gradients(const Communicator& ranks) {
+  each([&](const Parameter& parameter, int node, size_t i) {
+    if (!parameter.trainable) return;
+    at::Tensor& gradient = gradients_[node][i];
+    // Ranks without a share in this layer contribute zeros; strides must agree to be summed.
+    gradient = gradient.defined() ? gradient.contiguous() : at::zeros(parameter.shape, values_[node][i].options());
+    ranks.all_reduce(gradient);
+  });
+}
+
+std::map<std::string, at::Tensor> Parameters::trainable() const {
+  std::map<std::string, at::Tensor> found;
+  each([&](const Parameter& parameter, int node, size_t i) {
+    if (parameter.trainable) found.emplace(parameter.name, values_[node][i]);
+  });
+  return found;
+}
+
+std::map<std::string, at::Tensor> Parameters::gradients() const {
+  std::map<std::string, at::Tensor> found;
+  each([&](const Parameter& parameter, int node, size_t i) {
+    if (parameter.trainable && gradients_[node][i].defined())
+      found.emplace(parameter.name, gradients_[node][i]);
+  });
+  return found;
+}
+
+std::map<std::string, at::Tensor> Parameters::statistics() const {
+  std::map<std::string, at::Tensor> found;
+  each([&](const Parameter& parameter, int node, size_t i) {
+    if (!parameter.trainable) found.emplace(parameter.name, values_[node][i]);
+  });
+  return found;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "exchange/redistribution.hpp"
+#include "ops/operation.hpp"
+#include "ops/parameters.hpp"
+#include "plan/stage_plan.hpp"
+
+namespace mpi4dl {
+
+/// Over which pixels batch norm takes its statistics.
+enum class BatchNormScope {
+  global,    ///< all tiles of the stage
+  local,     ///< each tile alone
+  replicas,  ///< all tiles of all data-parallel replicas
+};
+
+/// This rank's share of a stage: its plan, its redistributions, and how to run a batch through it.
+///
+/// Nodes run in the order of the graph and backward in the reverse order, on every rank alike, so
+/// exchanges meet without further agreement. A tensor is freed after its last use.
+class StageRunner {
+ public:
+  /// `stage` has one rank per tile of the plan's grid, in its order. `replicas` are all ranks that
+  /// run this stage, for BatchNormScope::replicas. Collective over the stage.
+  StageRunner(const StagePlan& plan, const Communicator& stage, BatchNormScope scope,
+              std::optional<Communicator> replicas = std::nullopt);
+
+  /// One batch on its way: forward keeps what backward needs.
+  class Batch {
+   public:
+    explicit Batch(const StageRunner& runner, Parameters& parameters, RunContext context);
+
+    /// `inputs`: for each stage input the box that plan.value(id).computed says for this rank.
+    /// Returns this rank's owned box of each stage output. Collective over the stage.
+    std::map<int, Patch> forward(const std::map<int, Patch>& inputs);
+    /// Takes the gradient of each stage output and returns that of each stage input; adds those of
+    /// the parameters to them. Collective over the stage.
+    std::map<int, Patch> backward(const std::map<int, Patch>& output_gradients);
+
+   private:
+    struct Values {
+      Patch local;     // what this rank computed
+      Patch extended;  // after the exchange
+    };
+
+    void run_node(int node);
+    void exchange(int node);
+    Patch read(int node, int input) const;
+    void free_inputs(int node);
+    Patch gradient_of(int node);
+    void add_gradient(int producer, int consumer, const Box& box, const at::Tensor& gradient);
+
+    const StageRunner& runner_;
+    Parameters& parameters_;
+    RunContext context_;
+    std::vector<Values> values_;                // by node, while somebody still reads them
+    std::vector<Values> gradients_;             // by node
+    std::vector<std::unique_ptr<Tape>> tapes_;  // by node
+    std::vector<std::vector<Box>> read_boxes_;  // by node and input
+    std::vector<int> readers_;                  // by node, not yet run
+    c10::ScalarType type_ = c10::ScalarType::Float;
+  };
+
+  const StagePlan& plan() const { return plan_; }
+  int rank() const { return stage_.rank(); }
+  /// A context for a training or evaluation step on this stage.
+  RunContext context(bool training, uint64_t dropout_seed) const;
+
+ private:
+  const StagePlan& plan_;
+  Communicator stage_;
+  std::optional<Communicator> tiles_, replicas_;
+  BatchNormScope scope_;
+  std::vector<std::unique_ptr<Redistribution>> exchanges_, poolings_;  // by node
+  std::vector<int> readers_;                                           // by node, in this stage
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,136 @@
+#include "plan/bounds_inference.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "graph/geometry.hpp"
+
+namespace mpi4dl {
+namespace {
+
+bool contains(const std::vector<Box>& outer, const std::vector<Box>& inner) {
+  for (size_t rank = 0; rank < outer.size(); ++rank)
+    if (!outer[rank].contains(inner[rank])) return false;
+  return true;
+}
+
+}  // namespace
+
+void BoundsInference::run() {
+  find_nodes();
+  find_joined();
+  place_owned();
+  walk_backwards();
+}
+
+void BoundsInference::find_nodes() {
+  const Graph& graph = *plan_.graph_;
+  const int count = static_cast<int>(graph.nodes().size());
+  consumers_.resize(count);
+  plan_.values_.resize(count);
+  std::vector<bool> read_later(count, false), read_here(count, false);
+  for (int id = 0; id < count; ++id) {
+    const bool here = plan_.runs(id);
+    if (here) plan_.nodes_.push_back(id);
+    for (const int from : graph.node(id).inputs) {
+      if (here) consumers_[from].push_back(id);
+      if (here && !plan_.runs(from)) read_here[from] = true;
+      if (!here && plan_.runs(from)) read_later[from] = true;
+    }
+  }
+  for (int id = 0; id < count; ++id) {
+    if (read_here[id]) plan_.inputs_.push_back(id);
+    if (plan_.runs(id) && (read_later[id] || id == graph.output())) plan_.outputs_.push_back(id);
+  }
+}
+
+bool BoundsInference::fits(int node) const {
+  const Extents& space = plan_.graph_->node(node).shape.space;
+  if (space.empty()) return true;
+  return space[space.size() - 2] >= plan_.grid_.rows && space.back() >= plan_.grid_.cols;
+}
+
+bool BoundsInference::only_feeds_joined(int node) const {
+  const auto& consumers = consumers_[node];
+  const auto& outputs = plan_.outputs_;
+  return !consumers.empty() && std::find(outputs.begin(), outputs.end(), node) == outputs.end() &&
+         std::all_of(consumers.begin(), consumers.end(),
+                     [this](int id) { return plan_.values_[id].joined; });
+}
+
+void BoundsInference::find_joined() {
+  for (int id = static_cast<int>(consumers_.size()) - 1; id >= 0; --id) {
+    const Node& node = plan_.graph_->node(id);
+    plan_.values_[id].joined =
+        !node.shape.spatial() || (plan_.runs(id) && !fits(id) && node.parameters.empty() &&
+                                  only_feeds_joined(id));
+  }
+}
+
+void BoundsInference::check_tiles(int node) const {
+  const Node& layer = plan_.graph_->node(node);
+  const Extents& space = layer.shape.space;
+  validate(plan_.values_[node].joined || fits(node),
+           "layer {} is {} pixels high and {} wide, too small for {} rows and {} columns of tiles; "
+           "use fewer spatial parts or a larger image",
+           layer.name, space.empty() ? 0 : space[space.size() - 2],
+           space.empty() ? 0 : space.back(), plan_.grid_.rows, plan_.grid_.cols);
+}
+
+void BoundsInference::place_owned() {
+  const Grid& grid = plan_.grid_;
+  const Grid by_batch{.batch = grid.batch};
+  const auto place = [&](int id) {
+    check_tiles(id);
+    ValuePlan& value = plan_.values_[id];
+    const std::vector<int64_t> shape = plan_.full_shape(id);
+    for (int rank = 0; rank < grid.size(); ++rank) {
+      const Place here = grid.place(rank);
+      if (!value.joined) {
+        value.owned.push_back(grid.owned(shape, rank));
+      } else if (here.row == 0 && here.col == 0) {
+        value.owned.push_back(by_batch.owned(shape, here.batch));
+      } else {
+        value.owned.push_back(Box::none(static_cast<int>(shape.size())));
+      }
+    }
+  };
+  for (const int id : plan_.inputs_) place(id);
+  for (const int id : plan_.nodes_) place(id);
+}
+
+void BoundsInference::walk_backwards() {
+  const auto& graph = *plan_.graph_;
+  local_need_.resize(consumers_.size());
+  exchange_need_.resize(consumers_.size());
+  for (const auto* list : {&plan_.inputs_, &plan_.nodes_})
+    for (const int id : *list) {
+      const Box nothing = Box::none(static_cast<int>(graph.node(id).shape.space.size()) + 2);
+      local_need_[id].assign(plan_.grid_.size(), nothing);
+      exchange_need_[id].assign(plan_.grid_.size(), nothing);
+    }
+  for (auto id = plan_.nodes_.rbegin(); id != plan_.nodes_.rend(); ++id) visit(*id);
+  for (const int id : plan_.inputs_) plan_.values_[id].computed = local_need_[id];
+}
+
+void BoundsInference::visit(int node) {
+  decide_exchange(node);
+  const std::vector<int>& inputs = plan_.graph_->node(node).inputs;
+  for (size_t input = 0; input < inputs.size(); ++input) {
+    const int from = inputs[input];
+    const bool exchange = plan_.runs(from) && plan_.exchange_edge(from, node);
+    std::vector<Box>& need = exchange ? exchange_need_[from] : local_need_[from];
+    for (int rank = 0; rank < plan_.grid_.size(); ++rank)
+      need[rank] = hull(need[rank], plan_.needed(node, static_cast<int>(input), rank));
+  }
+}
+
+void BoundsInference::decide_exchange(int node) {
+  ValuePlan& value = plan_.values_[node];
+  value.computed = value.owned;
+  for (size_t rank = 0; rank < value.computed.size(); ++rank)
+    value.computed[rank] = hull(value.owned[rank], local_need_[node][rank]);
+  if (!contains(value.computed, exchange_need_[node])) value.extended = exchange_need_[node];
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "plan/stage_plan.hpp"
+
+namespace mpi4dl {
+
+/// Fills in the boxes of a stage plan; see StagePlan for the idea.
+class BoundsInference {
+ public:
+  explicit BoundsInference(StagePlan& plan) : plan_(plan) {}
+  void run();
+
+ private:
+  void find_nodes();
+  void find_joined();
+  void place_owned();
+  void walk_backwards();
+  void visit(int node);
+  void decide_exchange(int node);
+  bool fits(int node) const;
+  bool only_feeds_joined(int node) const;
+  void check_tiles(int node) const;
+
+  StagePlan& plan_;
+  std::vector<std::vector<int>> consumers_;
+  // Per node and rank, what consumers need across edges without and with an exchange.
+  std::vector<std::vector<Box>> local_need_, exchange_need_;
+};
+
+}  // namespace mpi4dl

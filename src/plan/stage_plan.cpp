@@ -1,0 +1,131 @@
+#include "plan/stage_plan.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "graph/geometry.hpp"
+#include "plan/bounds_inference.hpp"
+
+namespace mpi4dl {
+namespace {
+
+template <typename T>
+bool is(const Operator& op) {
+  return std::holds_alternative<T>(op);
+}
+
+int64_t pixels(const Box& box) {
+  int64_t product = box[0].length();
+  for (int axis = 2; axis < box.axes(); ++axis) product *= box[axis].length();
+  return product;
+}
+
+}  // namespace
+
+StagePlan::StagePlan(const Graph& graph, const Grid& grid, int64_t batch, const HaloDesign& design,
+                     CellRange cells)
+    : graph_(&graph), grid_(grid), batch_(batch), design_(design), cells_(cells) {
+  validate(grid.batch <= batch, "{} images cannot be shared by {} batch parts; use a larger batch",
+           batch, grid.batch);
+  validate(design.fused_layers >= 1, "--fused-layers {} must be at least 1", design.fused_layers);
+  BoundsInference(*this).run();
+}
+
+StagePlan::StagePlan(const Graph& graph, const Grid& grid, int64_t batch, const HaloDesign& design)
+    : StagePlan(graph, grid, batch, design, {0, static_cast<int>(graph.cells().size())}) {}
+
+bool StagePlan::runs(int node) const {
+  const int cell = graph_->node(node).cell;
+  return !is<Input>(graph_->node(node).op) && cell >= cells_.first && cell < cells_.last;
+}
+
+std::vector<int64_t> StagePlan::full_shape(int node) const {
+  const Shape& shape = graph_->node(node).shape;
+  std::vector<int64_t> full{batch_, shape.channels};
+  full.insert(full.end(), shape.space.begin(), shape.space.end());
+  return full;
+}
+
+bool StagePlan::reads_extended(int producer, int consumer) const {
+  return values_[producer].exchanged() && exchange_edge(producer, consumer);
+}
+
+/// Whether this edge may have an exchange; it has one if the consumer needs more than is there.
+bool StagePlan::exchange_edge(int producer, int consumer) const {
+  const Node& to = graph_->node(consumer);
+  if (is<GlobalAvgPool>(to.op)) return false;
+  if (values_[consumer].joined) return !values_[producer].joined;
+  if (!design_.fused) return !pointwise(to.op);
+  const auto group = [this](int cell) { return (cell - cells_.first) / design_.fused_layers; };
+  return group(graph_->node(producer).cell) != group(to.cell);
+}
+
+Box StagePlan::needed(int node, int input, int rank) const {
+  const Node& to = graph_->node(node);
+  const int from = to.inputs[input];
+  const Box whole = Box::whole(full_shape(from));
+  if (is<GlobalAvgPool>(to.op)) return values_[from].owned[rank];
+  const Box& outputs = values_[node].computed[rank];
+  if (outputs.empty()) return Box::none(whole.axes());
+  Box box = whole;
+  box[0] = outputs[0];
+  const int spatial_axes = outputs.axes() - 2;
+  if (is<Flatten>(to.op) || is<Linear>(to.op)) return box;
+  for (int axis = 0; axis < spatial_axes; ++axis) {
+    const int64_t length = whole[axis + 2].length();
+    const Interval rows = needed_rows(to.op, axis, spatial_axes, outputs[axis + 2], length);
+    // Clamped, not intersected: an output that sees padding only still knows on which side.
+    box[axis + 2] = {std::clamp<int64_t>(rows.begin, 0, length),
+                     std::clamp<int64_t>(rows.end, 0, length)};
+  }
+  return box;
+}
+
+Routes StagePlan::exchange_routes(int node, int rank) const {
+  return find_routes(one_box_each(values_[node].owned), one_box_each(values_[node].extended), rank);
+}
+
+Routes StagePlan::pooling_routes(int node, int rank) const {
+  return find_routes(one_box_each(values_[node].owned), one_box_each(pooling_parts(*this, node)),
+                     rank);
+}
+
+RankCost StagePlan::cost(int rank) const {
+  RankCost cost;
+  const auto count = [&](const std::vector<Route>& routes) {
+    cost.messages += static_cast<int64_t>(routes.size());
+    for (const Route& route : routes) cost.elements_sent += route.elements();
+  };
+  const auto both_ways = [&](const Routes& routes) { count(routes.send), count(routes.receive); };
+  for (const int id : nodes_) {
+    const Node& node = graph_->node(id);
+    const ValuePlan& value = values_[id];
+    const int64_t all = flops(*graph_, node, pixels(value.computed[rank]));
+    cost.flops += all;
+    cost.redundant_flops += all - flops(*graph_, node, pixels(value.owned[rank]));
+    if (value.exchanged()) both_ways(exchange_routes(id, rank));
+    if (is<GlobalAvgPool>(node.op)) both_ways(pooling_routes(id, rank));
+  }
+  return cost;
+}
+
+std::vector<std::vector<Box>> one_box_each(const std::vector<Box>& boxes) {
+  std::vector<std::vector<Box>> lists;
+  lists.reserve(boxes.size());
+  for (const Box& box : boxes) lists.push_back(box.empty() ? std::vector<Box>{} : std::vector{box});
+  return lists;
+}
+
+std::vector<Box> pooling_parts(const StagePlan& plan, int node) {
+  const ValuePlan& input = plan.value(plan.graph().node(node).inputs[0]);
+  const Box whole = Box::whole(plan.full_shape(node));
+  std::vector<Box> parts;
+  for (const Box& held : input.owned) {
+    Box part = whole;
+    part[0] = held[0];
+    parts.push_back(held.empty() ? Box::none(whole.axes()) : part);
+  }
+  return parts;
+}
+
+}  // namespace mpi4dl

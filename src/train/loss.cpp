@@ -1,0 +1,20 @@
+#include "train/loss.hpp"
+
+#include <ATen/Functions.h>
+
+#include "ops/precision.hpp"
+
+namespace mpi4dl {
+
+Loss cross_entropy(const at::Tensor& logits, const at::Tensor& labels, int64_t effective_batch) {
+  if (logits.numel() == 0) return {0, logits};
+  const at::Tensor wide = logits.to(wide_type(logits.scalar_type()));
+  const at::Tensor log_probability = wide.log_softmax(1);
+  const at::Tensor chosen = log_probability.gather(1, labels.unsqueeze(1));
+  const auto scale = 1.0 / static_cast<double>(effective_batch);
+  at::Tensor gradient = log_probability.exp();
+  gradient.scatter_add_(1, labels.unsqueeze(1), at::full_like(chosen, -1));
+  return {-chosen.sum().item<double>() * scale, gradient.mul_(scale).to(logits.scalar_type())};
+}
+
+}  // namespace mpi4dl
