@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/model_flags.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
+#include "plan/memory.hpp"
 #include "train/comparison.hpp"
 
 namespace mpi4dl {
@@ -33,6 +35,8 @@ const std::map<std::string, c10::ScalarType> kTypes{{"float64", c10::ScalarType:
                                                     {"float32", c10::ScalarType::Float},
                                                     {"bfloat16", c10::ScalarType::BFloat16}};
 
+constexpr double kMiB = 1024.0 * 1024.0;
+
 template <typename T>
 std::vector<std::string> names(const std::map<std::string, T>& choices) {
   std::vector<std::string> all;
@@ -55,24 +59,34 @@ StepOptions layout_of(const VerifyFlags& flags, int ranks) {
   return step;
 }
 
-/// What the plan says that all ranks together send in these steps.
-Traffic planned_traffic(const Graph& graph, const StepOptions& step) {
+/// What all ranks together send, and the most memory that one of them needs.
+struct Usage {
+  int64_t messages = 0, bytes = 0, peak_bytes = 0;
+
+  void add(const Usage& rank) {
+    messages += rank.messages;
+    bytes += rank.bytes;
+    peak_bytes = std::max(peak_bytes, rank.peak_bytes);
+  }
+};
+
+Usage planned_usage(const Graph& graph, const StepOptions& step) {
   const StagePlan plan(graph, step.grid, step.batch, step.halo);
-  Traffic all;
+  const auto width = static_cast<int64_t>(c10::elementSize(step.type));
+  Usage all;
   for (int rank = 0; rank < step.grid.size(); ++rank) {
     const RankCost cost = plan.cost(rank);
-    all.messages += cost.messages * step.steps;
-    all.bytes += cost.elements_sent * step.steps * static_cast<int64_t>(c10::elementSize(step.type));
+    all.add({cost.messages * step.steps, cost.elements_sent * step.steps * width,
+             activation_bytes(plan, rank, width)});
   }
   return all;
 }
 
-Traffic total(const Traffic& mine, const Communicator& world) {
-  Traffic all;
-  for (const Traffic& theirs : all_gather(world, mine)) {
-    all.messages += theirs.messages;
-    all.bytes += theirs.bytes;
-  }
+Usage measured_usage(const StepResult& mine, const Communicator& world) {
+  Usage all;
+  for (const Usage& theirs :
+       all_gather(world, Usage{mine.sent.messages, mine.sent.bytes, mine.peak_bytes}))
+    all.add(theirs);
   return all;
 }
 
@@ -91,6 +105,9 @@ void print(const Graph& graph, const VerifyFlags& flags, const StepOptions& step
               result["messages_planned"].get<long long>());
   std::printf("  bytes sent           %lld (planned %lld)\n", result["bytes"].get<long long>(),
               result["bytes_planned"].get<long long>());
+  std::printf("  most memory a rank   %.1f MiB (planned %.1f)\n",
+              result["peak_bytes"].get<double>() / kMiB,
+              result["peak_bytes_planned"].get<double>() / kMiB);
   std::printf("  max relative error   %.3g, in the %s\n", result["max_relative_error"].get<double>(),
               result["worst"].get<std::string>().c_str());
   std::printf("%s: tolerance %g\n", result["equal"].get<bool>() ? "equal to one rank" : "NOT EQUAL",
@@ -105,7 +122,7 @@ int run_verify(Session& session, const VerifyFlags& flags) {
 
   session.doing("training in this layout");
   const StepResult result = run_steps(graph, step, world);
-  const Traffic sent = total(result.sent, world);
+  const Usage used = measured_usage(result, world);
   session.doing("training on one rank");
   const auto alone = world.split(session.first() ? 0 : -1);
   int verdict = 0;
@@ -114,7 +131,7 @@ int run_verify(Session& session, const VerifyFlags& flags) {
     one_rank.grid = {};
     const StepResult expected = run_steps(graph, one_rank, *alone);
     const Comparison comparison = compare(result, expected);
-    const Traffic planned = planned_traffic(graph, step);
+    const Usage planned = planned_usage(graph, step);
     const bool equal = comparison.max_relative_error <= flags.tolerance;
     nlohmann::ordered_json report{{"equal", equal},
                                   {"loss", result.loss},
@@ -122,10 +139,12 @@ int run_verify(Session& session, const VerifyFlags& flags) {
                                   {"max_relative_error", comparison.max_relative_error},
                                   {"worst", comparison.worst},
                                   {"tolerance", flags.tolerance},
-                                  {"messages", sent.messages},
+                                  {"messages", used.messages},
                                   {"messages_planned", planned.messages},
-                                  {"bytes", sent.bytes},
-                                  {"bytes_planned", planned.bytes}};
+                                  {"bytes", used.bytes},
+                                  {"bytes_planned", planned.bytes},
+                                  {"peak_bytes", used.peak_bytes},
+                                  {"peak_bytes_planned", planned.peak_bytes}};
     print(graph, flags, step, report);
     if (!flags.json_file.empty()) write_json(flags.json_file, report);
     verdict = equal ? 0 : 1;

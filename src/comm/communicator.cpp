@@ -160,6 +160,11 @@ void Communicator::broadcast(at::Tensor& tensor, int root) const {
   if (!direct) tensor.copy_(host);
 }
 
+void Communicator::progress() const {
+  int found = 0;
+  mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, handle(), &found, MPI_STATUS_IGNORE));
+}
+
 void Communicator::barrier() const {
   Pending pending(context_, reason("barrier", 0), nullptr);
   mpi(MPI_Ibarrier(handle(), pending.add_request()));

@@ -55,6 +55,8 @@ class Communicator {
   void all_reduce_moments(at::Tensor& moments) const;
   /// Copies root's tensor to every rank. Collective.
   void broadcast(at::Tensor& tensor, int root) const;
+  /// Lets MPI work on messages in flight while this rank waits for something else.
+  void progress() const;
   /// Waits for all ranks. Collective.
   void barrier() const;
   /// The same number of bytes from each rank, in rank order, on every rank. Collective.

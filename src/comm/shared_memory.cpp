@@ -10,11 +10,13 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
+#include "comm/memory_meter.hpp"
 
 namespace mpi4dl {
 namespace {
 
 constexpr int64_t kAlignment = 4096;
+constexpr int64_t kCacheLine = 64;
 
 int64_t round_up(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -49,6 +51,8 @@ struct SharedMemory::Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  std::vector<int64_t> free_flags;  // offsets
+
   struct Block {
     int64_t offset, bytes;
   };
@@ -66,6 +70,25 @@ struct SharedMemory::Arena {
            capacity);
     used += bytes;
     return {used - bytes, bytes};
+  }
+
+  /// A word of its own cache line, so that ranks that poll do not disturb each other.
+  int64_t allocate_flag() {
+    if (const std::lock_guard lock(mutex); !free_flags.empty()) {
+      const int64_t offset = free_flags.back();
+      free_flags.pop_back();
+      return offset;
+    }
+    const Block page = allocate(kAlignment);
+    const std::lock_guard lock(mutex);
+    for (int64_t at = kCacheLine; at < kAlignment; at += kCacheLine)
+      free_flags.push_back(page.offset + at);
+    return page.offset;
+  }
+
+  void release_flag(int64_t offset) {
+    const std::lock_guard lock(mutex);
+    free_flags.push_back(offset);
   }
 
   void release(const Block& block) {
@@ -115,9 +138,13 @@ at::Tensor SharedMemory::empty(std::span<const int64_t> shape, c10::ScalarType t
   // Strides come from a tensor without storage.
   const at::Tensor like =
       at::empty(sizes, at::TensorOptions(at::kMeta).dtype(type).memory_format(format));
-  const int64_t bytes = round_up(std::max<int64_t>(static_cast<int64_t>(like.nbytes()), 1));
-  const Arena::Block block = arena_->allocate(bytes);
-  auto give_back = [self = shared_from_this(), block](void*) { self->arena_->release(block); };
+  const auto bytes = static_cast<int64_t>(like.nbytes());
+  const Arena::Block block = arena_->allocate(round_up(std::max<int64_t>(bytes, 1)));
+  report_memory(arena_->base + block.offset, bytes);
+  auto give_back = [self = shared_from_this(), block, bytes](void* data) {
+    report_memory(data, -bytes);
+    self->arena_->release(block);
+  };
   return at::from_blob(arena_->base + block.offset, sizes, like.strides(), give_back,
                        at::TensorOptions(type));
 }
@@ -134,6 +161,26 @@ std::byte* SharedMemory::address(int world_rank, int64_t offset) const {
   for (const Mapping& peer : peers_)
     if (peer.world_rank == world_rank) return peer.base + offset;
   return nullptr;
+}
+
+SharedMemory::Flag SharedMemory::lower_flag() {
+  Flag flag;
+  flag.offset_ = arena_->allocate_flag();
+  auto* word = reinterpret_cast<std::atomic<int>*>(arena_->base + flag.offset_);
+  word->store(0, std::memory_order_relaxed);
+  flag.word_ = {word, [self = shared_from_this(), offset = flag.offset_](std::atomic<int>*) {
+                  self->arena_->release_flag(offset);
+                }};
+  return flag;
+}
+
+void SharedMemory::raise_flag(int world_rank, int64_t offset) const {
+  reinterpret_cast<std::atomic<int>*>(address(world_rank, offset))
+      ->store(1, std::memory_order_release);
+}
+
+bool SharedMemory::Flag::raised() const {
+  return word_->load(std::memory_order_acquire) == 1;
 }
 
 int64_t SharedMemory::reserved_bytes() const {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/MemoryFormat.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,11 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   std::byte* address(int world_rank, int64_t offset) const;
   bool reaches(int world_rank) const { return address(world_rank, 0) != nullptr; }
 
+  /// A flag in this rank's arena, lowered; other ranks of the node raise it by its offset.
+  class Flag;
+  Flag lower_flag();
+  void raise_flag(int world_rank, int64_t offset) const;
+
   /// Bytes of the arena that were ever in use.
   int64_t reserved_bytes() const;
 
@@ -52,6 +58,19 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
 
   std::unique_ptr<Arena> arena_;
   std::vector<Mapping> peers_;
+};
+
+/// One flag; lives in the arena until it is dropped.
+class SharedMemory::Flag {
+ public:
+  Flag() = default;
+  bool raised() const;
+  int64_t offset() const { return offset_; }
+
+ private:
+  friend class SharedMemory;
+  std::shared_ptr<std::atomic<int>> word_;
+  int64_t offset_ = 0;
 };
 
 /// A tensor that other ranks of the node may read where that is possible, an ordinary one elsewhere.

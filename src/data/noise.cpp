@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "base/random.hpp"
+#include "exchange/patch.hpp"
 #include "exchange/random_field.hpp"
 
 namespace mpi4dl {
@@ -14,7 +15,9 @@ constexpr uint64_t kLabelKey = 0x6c6162656cULL;
 
 at::Tensor noise_pixels(const Box& box, std::span<const int64_t> whole, uint64_t seed,
                         c10::ScalarType type) {
-  return random_field(box, whole, seed, [](double u) { return 2 * u - 1; }).to(type);
+  return random_field(box, whole, seed, [](double u) { return 2 * u - 1; })
+      .to(type)
+      .contiguous(memory_format(box));
 }
 
 at::Tensor noise_labels(const Interval& images, int64_t classes, uint64_t seed) {

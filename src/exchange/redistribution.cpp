@@ -80,7 +80,7 @@ Redistribution::Redistribution(const Communicator& comm, const std::vector<std::
     : comm_(comm),
       routes_(find_routes(owned, needed, comm.rank())),
       name_(std::move(name)),
-      first_tag_(comm.reserve_tags(2 * Link::kTags)) {}
+      first_tag_(comm.reserve_tags(2)) {}
 
 Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to) const {
   return Flight::State::launch(Combine::copy, Link{comm_, first_tag_}, routes_.send,
@@ -88,7 +88,7 @@ Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to)
 }
 
 Redistribution::Flight Redistribution::start_adjoint(const Patch& to, const Patch& from) const {
-  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + Link::kTags},
+  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + 1},
                                routes_.receive, routes_.send, routes_.local, to, from);
 }
 

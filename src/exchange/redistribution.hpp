@@ -61,7 +61,7 @@ class Redistribution {
   Communicator comm_;
   Routes routes_;
   std::string name_;
-  int first_tag_;
+  int first_tag_;  // forward; the next one is the adjoint's
 };
 
 }  // namespace mpi4dl

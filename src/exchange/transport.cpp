@@ -2,8 +2,6 @@
 
 #include <ATen/Functions.h>
 
-#include "comm/shared_memory.hpp"
-
 namespace mpi4dl {
 namespace {
 
@@ -65,7 +63,8 @@ bool Link::same_node(int peer) const {
   return memory && memory->reaches(comm.world_rank(peer));
 }
 
-Outgoing::Outgoing(const Link& link, const Route& route, const Patch& from) {
+Outgoing::Outgoing(const Link& link, const Route& route, const Patch& from)
+    : comm_(&link.comm), route_(&route) {
   Traffic& sent = link.comm.context().sent;
   sent.messages += 1;
   sent.bytes += route.elements() * static_cast<int64_t>(from.data.element_size());
@@ -80,12 +79,12 @@ void Outgoing::send_message(const Link& link, const Route& route, const Patch& f
   const Communicator& comm = link.comm;
   if (const auto piece = one_piece(route, from, comm.context())) {
     message_ = comm.send(bytes_of(*piece), std::make_shared<at::Tensor>(from.data), route.peer,
-                         link.message_tag());
+                         link.tag);
     return;
   }
   const at::Tensor packed = at::empty({route.elements()}, from.data.options().device(at::kCPU));
   pack(route, from, data_of(packed));
-  message_ = comm.send(packed, route.peer, link.message_tag());
+  message_ = comm.send(packed, route.peer, link.tag);
 }
 
 void Outgoing::send_note(const Link& link, const Route& route, const Patch& from) {
@@ -101,23 +100,30 @@ void Outgoing::send_note(const Link& link, const Route& route, const Patch& from
     pack(route, from, data_of(kept_));
     *note = {.packed = 1, .offset = *memory.offset_of(kept_)};
   }
-  auto receipt = std::make_shared<char>();
-  receipt_ = comm.receive(bytes_of(receipt), receipt, route.peer, link.receipt_tag());
-  message_ = comm.send(bytes_of(note), note, route.peer, link.message_tag());
+  receipt_ = memory.lower_flag();
+  note->receipt = receipt_.offset();
+  message_ = comm.send(bytes_of(note), note, route.peer, link.tag);
 }
 
 void Outgoing::finish() {
   message_.finish();
-  receipt_.finish();
+  if (!kept_.defined()) return;
+  const auto copied = [this] {
+    comm_->progress();  // the note itself may still be on its way
+    return receipt_.raised();
+  };
+  wait_until(copied, comm_->context(), [this] {
+    return WaitReason{"copy", route_->elements() * static_cast<int64_t>(kept_.element_size()),
+                      comm_->world_rank(route_->peer), nullptr};
+  });
 }
 
 Incoming::Incoming(const Link& link, const Route& route, const Patch& to, bool in_place)
     : comm_(&link.comm),
       route_(&route),
-      type_(to.data.scalar_type()),
-      receipt_tag_(link.receipt_tag()) {
+      type_(to.data.scalar_type()) {
   const Communicator& comm = link.comm;
-  const int tag = link.message_tag();
+  const int tag = link.tag;
   if (link.same_node(route.peer)) {
     note_ = std::make_shared<Whereabouts>();
     message_ = comm.receive(bytes_of(note_), note_, route.peer, tag);
@@ -139,15 +145,15 @@ void Incoming::receive(const Consume& consume) {
 }
 
 void Incoming::read_from_peer(const Consume& consume) {
-  std::byte* data =
-      comm_->context().shared_memory->address(comm_->world_rank(route_->peer), note_->offset);
+  const SharedMemory& memory = *comm_->context().shared_memory;
+  const int peer = comm_->world_rank(route_->peer);
+  std::byte* data = memory.address(peer, note_->offset);
   if (note_->packed != 0) {
     unpack(data, consume);
   } else {
     for (const Box& box : route_->boxes) consume(box, locate(*note_, data, box, type_));
   }
-  auto receipt = std::make_shared<char>();
-  message_ = comm_->send(bytes_of(receipt), receipt, route_->peer, receipt_tag_);
+  memory.raise_flag(peer, note_->receipt);
 }
 
 void Incoming::unpack(std::byte* data, const Consume& consume) const {

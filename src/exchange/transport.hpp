@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "comm/communicator.hpp"
+#include "comm/shared_memory.hpp"
 #include "exchange/patch.hpp"
 #include "exchange/strided.hpp"
 #include "geometry/routes.hpp"
@@ -14,16 +15,12 @@ namespace mpi4dl {
 /// both ends agree without asking:
 ///
 ///     same node:   sender --- note: where my pixels lie ---> receiver copies them itself
-///                  sender <-- receipt: I have them --------- receiver
+///                  sender <-- raises the sender's flag ----- receiver has them
 ///     other node:  sender --- one message with all boxes --> receiver
 struct Link {
-  static constexpr int kTags = 2;
-
   const Communicator& comm;
   int tag;
 
-  int message_tag() const { return tag; }
-  int receipt_tag() const { return tag + 1; }
   bool same_node(int peer) const;
 };
 
@@ -31,6 +28,7 @@ struct Link {
 struct Whereabouts {
   int64_t packed = 0;  ///< 1: all boxes of the route, one after the other; 0: in their patch
   int64_t offset = 0;
+  int64_t receipt = 0;  ///< the flag to raise once they are copied
   std::array<int64_t, Box::kMaxAxes> begin{};
   std::array<int64_t, Box::kMaxAxes> stride{};
 };
@@ -45,9 +43,11 @@ class Outgoing {
   void send_message(const Link& link, const Route& route, const Patch& from);
   void send_note(const Link& link, const Route& route, const Patch& from);
 
-  at::Tensor kept_;  // what the peer reads
+  const Communicator* comm_;
+  const Route* route_;
   Pending message_;
-  Pending receipt_;
+  at::Tensor kept_;  // what a peer on this node reads, until
+  SharedMemory::Flag receipt_;
 };
 
 /// A route that this rank receives.
@@ -68,7 +68,6 @@ class Incoming {
   const Communicator* comm_;
   const Route* route_;
   c10::ScalarType type_;
-  int receipt_tag_;
   std::shared_ptr<Whereabouts> note_;  // from a peer on this node
   at::Tensor packed_;                  // from any other, unless it lands in place
   Pending message_;

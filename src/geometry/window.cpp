@@ -4,10 +4,10 @@ namespace mpi4dl {
 
 int64_t Window::outputs(int64_t length, bool ceil_mode) const {
   const int64_t room = length + 2 * padding - span();
-  if (room < 0) return 0;
-  const int64_t floored = room / stride + 1;
-  if (!ceil_mode || room % stride == 0) return floored;
-  return floored * stride < length + padding ? floored + 1 : floored;
+  const int64_t inside = room < 0 ? 0 : room / stride + 1;
+  const bool left_over = room < 0 || room % stride != 0;
+  if (!ceil_mode || !left_over || room + stride <= 0) return inside;
+  return inside * stride < length + padding ? inside + 1 : inside;
 }
 
 Interval Window::need(const Interval& outputs) const {

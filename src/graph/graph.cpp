@@ -88,6 +88,7 @@ std::string complaint(const std::string& node, const Operator& op, const std::st
 
 std::string describe(const std::vector<const Node*>& inputs) {
   std::vector<std::string> texts;
+  texts.reserve(inputs.size());
   for (const Node* node : inputs)
     texts.push_back(fmt::format("{} ({})", node->name, to_string(node->shape)));
   return fmt::format("{}", fmt::join(texts, " and "));
@@ -96,6 +97,7 @@ std::string describe(const std::vector<const Node*>& inputs) {
 Shape shape_of_result(const std::string& name, const Operator& op,
                       const std::vector<const Node*>& inputs) {
   std::vector<Shape> shapes;
+  shapes.reserve(inputs.size());
   for (const Node* node : inputs) shapes.push_back(node->shape);
   try {
     return result_shape(op, shapes);

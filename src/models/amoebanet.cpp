@@ -53,11 +53,13 @@ Convolution conv(int64_t out, const Extents& kernel, const Extents& stride = {1,
 /// ReLU, convolution, batch norm, once for each convolution; numbered where there are several.
 Value relu_conv_bn(Graph& graph, const std::string& prefix, const std::vector<Convolution>& convs,
                    Value x) {
+  const auto name = [&](const char* layer, size_t i) {
+    return convs.size() == 1 ? prefix + layer : fmt::format("{}{}{}", prefix, layer, i + 1);
+  };
   for (size_t i = 0; i < convs.size(); ++i) {
-    const std::string number = convs.size() == 1 ? "" : fmt::format("{}", i + 1);
-    x = graph.add(prefix + "relu" + number, Relu{}, {x});
-    x = graph.add(prefix + "conv" + number, convs[i], {x});
-    x = graph.add(prefix + "bn" + number, BatchNorm{}, {x});
+    x = graph.add(name("relu", i), Relu{}, {x});
+    x = graph.add(name("conv", i), convs[i], {x});
+    x = graph.add(name("bn", i), BatchNorm{}, {x});
   }
   return x;
 }

@@ -40,8 +40,8 @@ Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::S
   gradients_.resize(graph.nodes().size());
   for (const int node : nodes)
     for (const Parameter& parameter : graph.node(node).parameters) {
-      values_[node].push_back(initial_values(parameter, type, seed));
-      gradients_[node].emplace_back();
+      const at::Tensor& value = values_[node].emplace_back(initial_values(parameter, type, seed));
+      gradients_[node].push_back(parameter.trainable ? at::zeros_like(value) : at::Tensor());
     }
 }
 
@@ -57,24 +57,19 @@ void Parameters::add_gradients(int node, const std::vector<at::Tensor>& gradient
   for (size_t i = 0; i < values_[node].size() && next < gradients.size(); ++i) {
     if (!graph_->node(node).parameters[i].trainable) continue;
     const at::Tensor& gradient = gradients[next++];
-    if (!gradient.defined()) continue;
-    at::Tensor& sum = gradients_[node][i];
-    sum = sum.defined() ? sum.add_(gradient) : gradient.clone(at::MemoryFormat::Preserve);
+    if (gradient.defined()) gradients_[node][i].add_(gradient);
   }
 }
 
 void Parameters::clear_gradients() {
-  for (auto& list : gradients_)
-    for (at::Tensor& gradient : list) gradient.reset();
+  each([this](const Parameter& parameter, int node, size_t i) {
+    if (parameter.trainable) gradients_[node][i].zero_();
+  });
 }
 
 void Parameters::reduce_gradients(const Communicator& ranks) {
   each([&](const Parameter& parameter, int node, size_t i) {
-    if (!parameter.trainable) return;
-    at::Tensor& gradient = gradients_[node][i];
-    // Ranks without a share in this layer contribute zeros; strides must agree to be summed.
-    gradient = gradient.defined() ? gradient.contiguous() : at::zeros(parameter.shape, values_[node][i].options());
-    ranks.all_reduce(gradient);
+    if (parameter.trainable) ranks.all_reduce(gradients_[node][i]);
   });
 }
 
@@ -89,8 +84,7 @@ std::map<std::string, at::Tensor> Parameters::trainable() const {
 std::map<std::string, at::Tensor> Parameters::gradients() const {
   std::map<std::string, at::Tensor> found;
   each([&](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable && gradients_[node][i].defined())
-      found.emplace(parameter.name, gradients_[node][i]);
+    if (parameter.trainable) found.emplace(parameter.name, gradients_[node][i]);
   });
   return found;
 }

@@ -46,10 +46,14 @@ StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, Batch
   exchanges_.resize(graph.nodes().size());
   poolings_.resize(graph.nodes().size());
   readers_.resize(graph.nodes().size(), 0);
+  local_readers_.resize(graph.nodes().size(), 0);
   for (const int id : plan.nodes()) {
     const Node& node = graph.node(id);
     const ValuePlan& value = plan.value(id);
-    for (const int from : node.inputs) ++readers_[from];
+    for (const int from : node.inputs) {
+      ++readers_[from];
+      if (!plan.reads_extended(from, id)) ++local_readers_[from];
+    }
     if (value.exchanged())
       exchanges_[id] = std::make_unique<Redistribution>(
           stage_, one_box_each(value.owned), one_box_each(value.extended), "halo of " + node.name);
@@ -58,7 +62,7 @@ StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, Batch
           std::make_unique<Redistribution>(stage_, one_box_each(value.owned),
                                            one_box_each(pooling_parts(plan, id)), node.name);
   }
-  for (const int id : plan.outputs()) ++readers_[id];
+  for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
 }
 
 RunContext StageRunner::context(bool training, uint64_t dropout_seed) const {
@@ -78,12 +82,12 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
   read_boxes_.resize(nodes);
 }
 
-std::map<int, Patch> StageRunner::Batch::forward(const std::map<int, Patch>& inputs) {
+std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
   const at::NoGradGuard no_grad;
   const StagePlan& plan = runner_.plan_;
   for (const int id : plan.inputs()) {
-    values_[id].local = inputs.at(id);
-    type_ = inputs.at(id).data.scalar_type();
+    values_[id].local = std::move(inputs.at(id));
+    type_ = values_[id].local.data.scalar_type();
   }
   for (const int id : plan.nodes()) {
     run_node(id);
@@ -133,6 +137,7 @@ void StageRunner::Batch::exchange(int id) {
   here.extended.data.zero_();
   const Box& owned = value.owned[rank];
   runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);
+  if (runner_.local_readers_[id] == 0) here.local = {};
 }
 
 /// What a node reads of one input: a view without padding.

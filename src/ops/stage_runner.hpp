@@ -38,7 +38,7 @@ class StageRunner {
 
     /// `inputs`: for each stage input the box that plan.value(id).computed says for this rank.
     /// Returns this rank's owned box of each stage output. Collective over the stage.
-    std::map<int, Patch> forward(const std::map<int, Patch>& inputs);
+    std::map<int, Patch> forward(std::map<int, Patch> inputs);
     /// Takes the gradient of each stage output and returns that of each stage input; adds those of
     /// the parameters to them. Collective over the stage.
     std::map<int, Patch> backward(const std::map<int, Patch>& output_gradients);
@@ -78,7 +78,7 @@ class StageRunner {
   std::optional<Communicator> tiles_, replicas_;
   BatchNormScope scope_;
   std::vector<std::unique_ptr<Redistribution>> exchanges_, poolings_;  // by node
-  std::vector<int> readers_;                                           // by node, in this stage
+  std::vector<int> readers_, local_readers_;  // by node: of either copy, of what was computed
 };
 
 }  // namespace mpi4dl

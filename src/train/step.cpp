@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 
 #include "base/random.hpp"
+#include "comm/memory_meter.hpp"
 #include "data/noise.hpp"
 #include "train/loss.hpp"
 
@@ -42,24 +43,26 @@ StepResult run_steps(const Graph& graph, const StepOptions& options, const Commu
   const Traffic before = stage.context().sent;
   StepResult result;
   for (int step = 0; step < options.steps; ++step) {
+    const bool last = step + 1 == options.steps;
     const uint64_t seed = combine_keys(options.seed, static_cast<uint64_t>(step));
     const Box& box = plan.value(image).computed[stage.rank()];
+    parameters.clear_gradients();
+    const MemoryMeter meter;
     StageRunner::Batch batch(runner, parameters, runner.context(/*training=*/true, seed));
-    const Patch pixels{box, noise_pixels(box, plan.full_shape(image), seed, options.type)
-                                .contiguous(memory_format(box))};
-    const Patch logits = batch.forward({{image, pixels}}).at(output);
+    Patch pixels{box, noise_pixels(box, plan.full_shape(image), seed, options.type)};
+    const Patch logits = batch.forward({{image, std::move(pixels)}}).at(output);
     const at::Tensor labels = noise_labels(logits.box[0], graph.node(output).shape.channels, seed);
     const Loss loss = cross_entropy(logits.data, labels, options.batch);
-    parameters.clear_gradients();
     batch.backward({{output, {logits.box, loss.gradient}}});
-    if (step + 1 == options.steps) {
+    result.peak_bytes = meter.peak_bytes();
+    if (last) {
       const Traffic after = stage.context().sent;
       result.sent = {after.messages - before.messages, after.bytes - before.bytes};
       result.loss = summed(loss.sum, stage);
       result.logits = gather(plan, output, logits, stage);
     }
     parameters.reduce_gradients(stage);
-    if (step + 1 < options.steps) descend(parameters, options.learning_rate);
+    if (!last) descend(parameters, options.learning_rate);
   }
   result.gradients = parameters.gradients();
   result.statistics = parameters.statistics();

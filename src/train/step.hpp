@@ -26,7 +26,8 @@ struct StepResult {
   double loss = 0;  ///< of the last step
   at::Tensor logits;
   std::map<std::string, at::Tensor> gradients, statistics;
-  Traffic sent;  ///< by this rank's exchanges, in all steps
+  Traffic sent;            ///< by this rank's exchanges, in all steps
+  int64_t peak_bytes = 0;  ///< of this rank's tensors in the last step's forward and backward
 };
 
 /// Runs plain gradient-descent steps on random images and labels that depend on the seed alone.

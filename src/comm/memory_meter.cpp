@@ -1,0 +1,36 @@
+#include "comm/memory_meter.hpp"
+
+#include <c10/core/Allocator.h>
+
+#include <algorithm>
+
+#include "base/libtorch_version.hpp"
+
+namespace mpi4dl {
+
+class MemoryMeter::Listener : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*data*/, int64_t bytes, ReportedBytes /*total_allocated*/,
+                         ReportedBytes /*total_reserved*/, c10::Device /*device*/) override {
+    live += bytes;
+    peak = std::max(peak, live);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  int64_t live = 0;
+  int64_t peak = 0;
+};
+
+MemoryMeter::MemoryMeter()
+    : listener_(std::make_shared<Listener>()),
+      guard_(c10::DebugInfoKind::PROFILER_STATE, listener_) {}
+
+int64_t MemoryMeter::live_bytes() const { return listener_->live; }
+int64_t MemoryMeter::peak_bytes() const { return listener_->peak; }
+
+void report_memory(void* data, int64_t bytes) {
+  if (c10::memoryProfilingEnabled())
+    c10::reportMemoryUsageToProfiler(data, bytes, 0, 0, c10::Device(c10::DeviceType::CPU));
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace mpi4dl {
+
+/// Measures what tensors this thread allocates and frees during the meter's life, in ordinary and
+/// in shared memory.
+class MemoryMeter {
+ public:
+  MemoryMeter();
+
+  /// Bytes more than at the start: now, and at the worst moment.
+  int64_t live_bytes() const;
+  int64_t peak_bytes() const;
+
+ private:
+  class Listener;
+  std::shared_ptr<Listener> listener_;
+  c10::DebugInfoGuard guard_;
+};
+
+/// Tells the meter of memory that does not come from libtorch's allocator; negative when freed.
+void report_memory(void* data, int64_t bytes);
+
+}  // namespace mpi4dl

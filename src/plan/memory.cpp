@@ -1,0 +1,218 @@
+#include "plan/memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "graph/geometry.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// Bytes alive now and at the worst moment.
+struct Meter {
+  int64_t live = 0;
+  int64_t peak = 0;
+};
+
+/// A piece of memory; freed with the last holder, as a tensor's storage is.
+class Storage {
+ public:
+  Storage(Meter& meter, int64_t bytes) : meter_(meter), bytes_(bytes) {
+    meter_.live += bytes_;
+    meter_.peak = std::max(meter_.peak, meter_.live);
+  }
+  ~Storage() { meter_.live -= bytes_; }
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+ private:
+  Meter& meter_;
+  int64_t bytes_;
+};
+using Held = std::shared_ptr<Storage>;
+
+template <typename... Ops>
+bool is_any(const Operator& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
+
+class PaperStep {
+ public:
+  PaperStep(const StagePlan& plan, int rank, int64_t element_size)
+      : plan_(plan), rank_(rank), element_size_(element_size) {
+    const size_t nodes = plan.graph().nodes().size();
+    values_.resize(nodes);
+    gradients_.resize(nodes);
+    kept_.resize(nodes);
+    readers_.resize(nodes, 0);
+    local_readers_.resize(nodes, 0);
+    for (const int id : plan.nodes())
+      for (const int from : plan.graph().node(id).inputs) {
+        ++readers_[from];
+        if (!plan.reads_extended(from, id)) ++local_readers_[from];
+      }
+    for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
+  }
+
+  int64_t run() {
+    for (const int id : plan_.inputs()) values_[id].local = take(computed(id));
+    for (const int id : plan_.nodes()) forward(id);
+    for (const int id : plan_.outputs()) gradients_[id].local = take(computed(id));
+    values_.clear();
+    values_.resize(plan_.graph().nodes().size());
+    for (auto id = plan_.nodes().rbegin(); id != plan_.nodes().rend(); ++id) backward(*id);
+    return meter_.peak;
+  }
+
+ private:
+  struct Pair {
+    Held local, extended;
+  };
+
+  Held take(const Box& box) { return take_bytes(box.elements() * element_size_); }
+  Held take_bytes(int64_t bytes) { return std::make_shared<Storage>(meter_, bytes); }
+  const Box& computed(int id) const { return plan_.value(id).computed[rank_]; }
+  const Box& extended(int id) const { return plan_.value(id).extended[rank_]; }
+  const Box& owned(int id) const { return plan_.value(id).owned[rank_]; }
+  const Operator& op(int id) const { return plan_.graph().node(id).op; }
+  const std::vector<int>& inputs(int id) const { return plan_.graph().node(id).inputs; }
+
+  const Held& source(int id, int input) const {
+    const int from = inputs(id)[input];
+    return plan_.reads_extended(from, id) ? values_[from].extended : values_[from].local;
+  }
+
+  int64_t parameter_bytes(int id) const {
+    int64_t elements = 0;
+    for (const Parameter& parameter : plan_.graph().node(id).parameters)
+      if (parameter.trainable) elements += parameter.elements();
+    return elements * element_size_;
+  }
+  /// Elements of a window operator's input with its padding.
+  int64_t padded_elements(int id) const {
+    const Box box = plan_.needed(id, 0, rank_);
+    int64_t elements = box[0].length() * box[1].length();
+    const int spatial = box.axes() - 2;
+    for (int axis = 0; axis < spatial; ++axis)
+      elements *= windows(op(id), spatial)[axis].need(computed(id)[axis + 2]).length();
+    return elements;
+  }
+  bool padded(int id) const { return padded_elements(id) != plan_.needed(id, 0, rank_).elements(); }
+  /// A convolution leaves padding to libtorch where it is the same on both sides.
+  bool symmetric(int id) const {
+    const Box box = plan_.needed(id, 0, rank_);
+    const auto wins = windows(op(id), box.axes() - 2);
+    for (int axis = 2; axis < box.axes(); ++axis) {
+      const Interval need = wins[axis - 2].need(computed(id)[axis]);
+      if (box[axis].begin - need.begin != need.end - box[axis].end) return false;
+    }
+    return true;
+  }
+
+  void forward(int id) {
+    if (!computed(id).empty()) values_[id].local = compute(id);
+    if (plan_.value(id).exchanged()) {
+      values_[id].extended = take(extended(id));
+      if (local_readers_[id] == 0) values_[id].local.reset();
+    }
+    for (const int from : inputs(id))
+      if (--readers_[from] == 0) values_[from] = {};
+  }
+
+  Held compute(int id) {
+    const Operator& what = op(id);
+    if (is_any<Identity>(what)) return source(id, 0);
+    if (is_any<Convolution, MaxPool>(what)) {
+      const bool copy = padded(id) && !(is_any<Convolution>(what) && symmetric(id));
+      kept_[id].push_back(copy ? take_bytes(padded_elements(id) * element_size_) : source(id, 0));
+      if (is_any<MaxPool>(what))
+        kept_[id].push_back(take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
+      return take(computed(id));
+    }
+    if (is_any<AvgPool>(what)) {
+      const Held copy = padded(id) ? take_bytes(padded_elements(id) * element_size_) : nullptr;
+      const Held sums = take(computed(id));
+      return take(computed(id));
+    }
+    if (is_any<BatchNorm, GroupNorm, Linear, TransposedConvolution, Upsample>(what))
+      kept_[id].push_back(source(id, 0));
+    Held output = take(computed(id));
+    if (is_any<Relu>(what)) kept_[id].push_back(output);
+    if (is_any<Dropout>(what)) kept_[id].push_back(take(computed(id)));
+    return output;
+  }
+
+  void backward(int id) {
+    Held gradient = complete_gradient(id);
+    gradients_[id] = {};
+    if (computed(id).empty()) return;
+    const Held parameter_gradients = take_bytes(parameter_bytes(id));
+    const std::vector<Held> results = differentiate(id, gradient);
+    kept_[id].clear();
+    for (size_t i = 0; i < inputs(id).size(); ++i) add(id, static_cast<int>(i), results[i]);
+  }
+
+  Held complete_gradient(int id) {
+    Pair& here = gradients_[id];
+    if (plan_.value(id).exchanged()) {
+      Held returned = take(owned(id));
+      if (!here.extended) here.extended = take(extended(id));
+      accumulate(here.local, computed(id), owned(id), returned);
+    }
+    if (!here.local) here.local = take(computed(id));
+    return here.local;
+  }
+
+  std::vector<Held> differentiate(int id, const Held& gradient) {
+    const Operator& what = op(id);
+    if (is_any<Add, Concat, Identity>(what)) return std::vector<Held>(inputs(id).size(), gradient);
+    if (is_any<Convolution>(what) && symmetric(id)) return {take(plan_.needed(id, 0, rank_))};
+    if (is_any<Convolution, MaxPool>(what)) return {take_bytes(padded_elements(id) * element_size_)};
+    if (is_any<AvgPool>(what)) {
+      const Held share = take(computed(id));
+      const Held like = take_bytes(padded_elements(id) * element_size_);
+      return {take_bytes(padded_elements(id) * element_size_)};
+    }
+    if (is_any<BatchNorm, GroupNorm>(what)) {
+      const Held normalised = take(computed(id));
+      Held result = take(computed(id));
+      const Held correction = take(owned(id));
+      return {result};
+    }
+    if (is_any<GlobalAvgPool>(what)) return {take(computed(id))};  // expanded without memory
+    return {take(plan_.needed(id, 0, rank_))};
+  }
+
+  void add(int id, int input, const Held& gradient) {
+    const int from = inputs(id)[input];
+    const Box box = plan_.needed(id, input, rank_);
+    if (box.empty()) return;
+    if (plan_.reads_extended(from, id)) {
+      accumulate(gradients_[from].extended, extended(from), box, gradient);
+    } else {
+      accumulate(gradients_[from].local, computed(from), box, gradient);
+    }
+  }
+
+  void accumulate(Held& sum, const Box& whole, const Box& part, const Held& gradient) {
+    if (part.empty()) return;
+    sum = !sum && part == whole ? gradient : take(whole);
+  }
+
+  const StagePlan& plan_;
+  int rank_;
+  int64_t element_size_;
+  Meter meter_;
+  std::vector<Pair> values_, gradients_;
+  std::vector<std::vector<Held>> kept_;
+  std::vector<int> readers_, local_readers_;
+};
+
+}  // namespace
+
+int64_t activation_bytes(const StagePlan& plan, int rank, int64_t element_size) {
+  return PaperStep(plan, rank, element_size).run();
+}
+
+}  // namespace mpi4dl

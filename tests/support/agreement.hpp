@@ -1,0 +1,17 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/world.hpp"
+
+namespace mpi4dl::testing {
+
+/// Whether the test that runs has failed on some rank: all ranks then leave it together.
+/// Collective.
+inline bool failed_anywhere() {
+  for (const int failed : all_gather(world(), ::testing::Test::HasFailure() ? 1 : 0))
+    if (failed != 0) return true;
+  return false;
+}
+
+}  // namespace mpi4dl::testing

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <utility>
+
+namespace mpi4dl::testing {
+
+/// Another value for a setting, until the end of the scope.
+template <typename T>
+class Scoped {
+ public:
+  Scoped(T& setting, T value) : setting_(setting), before_(std::exchange(setting, value)) {}
+  ~Scoped() { setting_ = before_; }
+  Scoped(const Scoped&) = delete;
+  Scoped& operator=(const Scoped&) = delete;
+
+ private:
+  T& setting_;
+  T before_;
+};
+
+}  // namespace mpi4dl::testing
