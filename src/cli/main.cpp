@@ -23,6 +23,7 @@ int run(Session& session, int argc, char** argv) {
       ->capture_default_str();
 
   Command chosen;
+  add_plan(app, chosen);
   add_verify(app, chosen);
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");
   bench->require_subcommand(1);

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
 #include "cli/model_flags.hpp"
+#include "cli/parallel_flags.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
 #include "plan/memory.hpp"
@@ -50,8 +51,7 @@ StepOptions layout_of(const VerifyFlags& flags, int ranks) {
   validate(parts == ranks,
            "--split-size 1 with --num-spatial-parts {} needs {} ranks, not {}; start with mpirun -np {}",
            parts, parts, ranks, parts);
-  validate(flags.step.halo.fused || flags.step.halo.fused_layers == 1,
-           "--fused-layers {} has a meaning only with --halo-D2", flags.step.halo.fused_layers);
+  check_halo_flags(flags.step.halo);
   StepOptions step = flags.step;
   step.grid = slice(flags.slice_method, parts);
   step.batch_norm = kScopes.at(flags.batch_norm);
@@ -169,10 +169,7 @@ void add_verify(CLI::App& app, Command& chosen) {
       ->default_str("number of ranks");
   verify->add_option("--slice-method", flags->slice_method,
                      "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
-  verify->add_flag("--halo-D2", flags->step.halo.fused,
-                   "One deep exchange for several cells, which then compute margins redundantly");
-  verify->add_option("--fused-layers", flags->step.halo.fused_layers, "Cells per exchange of --halo-D2")
-      ->check(CLI::PositiveNumber);
+  add_halo_flags(*verify, flags->step.halo);
   verify->add_option("--batch-norm", flags->batch_norm,
                      "Statistics over the whole image (global), each tile (local) or all replicas")
       ->check(CLI::IsMember(names(kScopes)));

@@ -1,0 +1,52 @@
+#include "cli/parallel_flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+
+void ParallelFlags::add_to(CLI::App& command) {
+  command.add_option("--split-size", options.split_size, "Stages of the model")
+      ->check(CLI::PositiveNumber)
+      ->default_str("1, or one more than spatial stages");
+  command.add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("1 where there are spatial parts");
+  command.add_option("--num-spatial-parts", options.spatial_parts,
+                     "Tiles of each spatial stage: one number, or a list such as 4,2")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command.add_option("--slice-method", options.slice_method,
+                     "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
+  command.add_option("--local-DP", options.local_dp, "Ranks that share the batch of a later stage")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--stages", options.stages,
+                     "Instead of the above, each stage's grid: 2x2,2x1,b:2,1 (b: batch parts)");
+  command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
+  command.add_option("--balance", balance, "Cells of each stage, such as 20,18")->delimiter(',');
+  add_halo_flags(command, halo);
+}
+
+void ParallelFlags::check() const {
+  check_halo_flags(halo);
+  validate(options.stages.empty() || (options.split_size == 0 && options.spatial_size < 0 &&
+                                      options.spatial_parts.empty() && options.local_dp == 1),
+           "--stages {} already says what --split-size, --spatial-size, --num-spatial-parts and "
+           "--local-DP say; give one or the other",
+           options.stages);
+}
+
+void add_halo_flags(CLI::App& command, HaloDesign& halo) {
+  command.add_flag("--halo-D2", halo.fused,
+                   "One deep exchange for several cells, which then compute margins redundantly");
+  command.add_option("--fused-layers", halo.fused_layers, "Cells per exchange of --halo-D2")
+      ->check(CLI::PositiveNumber);
+}
+
+void check_halo_flags(const HaloDesign& halo) {
+  validate(halo.fused || halo.fused_layers == 1,
+           "--fused-layers {} has a meaning only with --halo-D2", halo.fused_layers);
+}
+
+}  // namespace mpi4dl

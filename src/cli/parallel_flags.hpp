@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "plan/stage_plan.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace mpi4dl {
+
+/// The flags that spread a model over ranks, for every command that runs or plans one.
+struct ParallelFlags {
+  ParallelOptions options;
+  HaloDesign halo;
+  std::vector<int> balance;  ///< cells of each stage; empty: by FLOPs
+
+  void add_to(CLI::App& command);
+  /// Throws UsageError where flags contradict each other.
+  void check() const;
+};
+
+/// --halo-D2 and --fused-layers alone.
+void add_halo_flags(CLI::App& command, HaloDesign& halo);
+void check_halo_flags(const HaloDesign& halo);
+
+}  // namespace mpi4dl

@@ -1,0 +1,140 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/model_flags.hpp"
+#include "cli/parallel_flags.hpp"
+#include "comm/session.hpp"
+#include "models/registry.hpp"
+#include "pipeline/simulator.hpp"
+#include "plan/balance.hpp"
+#include "plan/memory.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr int64_t kFloat32 = 4;
+
+struct PlanFlags {
+  ModelFlags model;
+  ParallelFlags parallel;
+  int ranks = 0;  // 0: one replica
+  int64_t batch = 32;
+  int parts = 1;
+  int times = 2;
+  std::string schedule;  // empty: chosen by --gems and --parts
+};
+
+std::string schedule_kind(const PlanFlags& flags) {
+  if (flags.parallel.options.gems) return "gems";
+  if (!flags.schedule.empty()) return flags.schedule;
+  return flags.parts > 1 ? "1f1b" : "gpipe";
+}
+
+std::vector<Schedule> schedules(const PlanFlags& flags, const Layout& layout) {
+  const PipelineShape shape{static_cast<int>(layout.stages().size()), flags.parts};
+  const std::string kind = schedule_kind(flags);
+  std::vector<Schedule> by_rank;
+  for (int rank = 0; rank < layout.group_size(); ++rank) {
+    const int stage = layout.roles(rank)[0].stage;
+    by_rank.push_back(kind == "gems"    ? gems(flags.times, flags.parts)
+                      : kind == "gpipe" ? gpipe(shape, stage)
+                                        : one_f_one_b(shape, stage));
+  }
+  return by_rank;
+}
+
+void print_stage(const Graph& graph, const Layout& layout, int stage, const CellRange& cells,
+                 const StagePlan& plan) {
+  const std::vector<int> ranks = layout.stage_ranks(0, 0, stage);
+  std::printf("%5d  %-7s %-9s %-34s", stage,
+              fmt::format("{}-{}", ranks.front(), ranks.back()).c_str(),
+              to_string(plan.grid()).c_str(),
+              fmt::format("{} ({} .. {})", cells.last - cells.first, graph.cells()[cells.first],
+                          graph.cells()[cells.last - 1])
+                  .c_str());
+  RankCost worst;
+  int64_t memory = 0;
+  for (int rank = 0; rank < plan.grid().size(); ++rank) {
+    const RankCost cost = plan.cost(rank);
+    worst.flops = std::max(worst.flops, cost.flops);
+    worst.redundant_flops = std::max(worst.redundant_flops, cost.redundant_flops);
+    worst.messages = std::max(worst.messages, cost.messages);
+    worst.elements_sent = std::max(worst.elements_sent, cost.elements_sent);
+    memory = std::max(memory, activation_bytes(plan, rank, kFloat32));
+  }
+  std::printf(" %10.3f %9.1f%% %10.1f %9lld %10.2f\n", static_cast<double>(worst.flops) * 1e-9,
+              100.0 * static_cast<double>(worst.redundant_flops) /
+                  static_cast<double>(std::max<int64_t>(worst.flops, 1)),
+              static_cast<double>(memory) / kMiB, static_cast<long long>(worst.messages),
+              static_cast<double>(worst.elements_sent * kFloat32) / kMiB);
+}
+
+int run_plan(Session& session, const PlanFlags& flags) {
+  session.doing("planning");
+  flags.parallel.check();
+  validate(flags.schedule.empty() || !flags.parallel.options.gems,
+           "--schedule {} and --gems exclude each other", flags.schedule);
+  validate(flags.batch >= flags.parts, "a batch of {} images has no {} micro-batches; use at most {}",
+           flags.batch, flags.parts, flags.batch);
+  const Graph graph = build_model(flags.model.model());
+  const int one_replica = Layout(flags.parallel.options, 0).group_size();
+  const Layout layout(flags.parallel.options, flags.ranks == 0 ? one_replica : flags.ranks);
+  const auto cells = flags.parallel.balance.empty()
+                         ? balance_cells(graph, layout.stages())
+                         : given_balance(graph, layout.stages(), flags.parallel.balance);
+  const int64_t micro_batch = (flags.batch + flags.parts - 1) / flags.parts;
+  const Simulation played = simulate(layout, schedules(flags, layout),
+                                     std::vector<StageCost>(layout.stages().size()));
+  ensure(played.complete, "the schedule does not end: {}", played.stuck);
+  if (!session.first()) return 0;
+
+  std::printf("%s, %lld parameters, %.3f GFLOP forward an image, %d replica%s of %d ranks\n\n",
+              flags.model.options.name.c_str(), static_cast<long long>(graph.parameter_count()),
+              static_cast<double>(flops_per_image(graph)) * 1e-9, layout.replicas(),
+              layout.replicas() == 1 ? "" : "s", layout.group_size());
+  std::printf("the busiest rank of each stage, for one micro-batch of %lld:\n",
+              static_cast<long long>(micro_batch));
+  std::printf("%5s  %-7s %-9s %-34s %10s %10s %10s %9s %10s\n", "stage", "ranks", "grid", "cells",
+              "GFLOP fwd", "redundant", "MiB", "messages", "MiB sent");
+  for (int stage = 0; stage < static_cast<int>(layout.stages().size()); ++stage)
+    print_stage(graph, layout, stage, cells[stage],
+                StagePlan(graph, layout.stages()[stage], micro_batch, flags.parallel.halo, cells[stage]));
+  std::printf("\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
+              "micro-batch%s alive\n%s",
+              schedule_kind(flags).c_str(), 100 * played.bubble,
+              *std::max_element(played.peak_live.begin(), played.peak_live.end()),
+              *std::max_element(played.peak_live.begin(), played.peak_live.end()) == 1 ? "" : "es",
+              to_grid(played, layout.group_size()).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Command& chosen) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* plan = app.add_subcommand(
+      "plan", "Show on paper what a layout costs each rank: cells, work, memory, messages, schedule");
+  plan->option_defaults()->always_capture_default();
+  flags->model.add_to(*plan);
+  flags->parallel.add_to(*plan);
+  plan->add_option("--ranks", flags->ranks, "Ranks to plan for")
+      ->check(CLI::PositiveNumber)
+      ->default_str("one replica");
+  plan->add_option("--batch-size", flags->batch, "Images of one replica and direction")
+      ->check(CLI::PositiveNumber);
+  plan->add_option("--parts", flags->parts, "Micro-batches")->check(CLI::PositiveNumber);
+  plan->add_option("--times", flags->times, "GEMS: batches per optimizer step")
+      ->check(CLI::PositiveNumber);
+  plan->add_option("--schedule", flags->schedule, "gpipe or 1f1b")
+      ->check(CLI::IsMember({"gpipe", "1f1b"}))
+      ->default_str("1f1b where --parts is above 1");
+  plan->callback([flags, &chosen] {
+    chosen = [flags](Session& session) { return run_plan(session, *flags); };
+  });
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "geometry/grid.hpp"
+
+namespace mpi4dl {
+
+/// The flags that say how a model is spread over ranks, in the vocabulary of MPI4DL.
+struct ParallelOptions {
+  int split_size = 0;             ///< stages; 0: 1 on one rank, 2 where there are spatial parts
+  int spatial_size = -1;          ///< leading stages that are spatial; -1: 1 if there are parts
+  std::vector<int> spatial_parts = {};  ///< tiles of each spatial stage: one number for all, or one each
+  std::string slice_method = "square";
+  int local_dp = 1;               ///< ranks that share the batch of each later stage
+  std::string stages = {};        ///< the general form, such as "2x2,2x1,b:2,1"; overrides the above
+  bool gems = false;
+};
+
+/// What a rank is in one direction.
+struct Role {
+  int replica = 0;
+  int direction = 0;
+  int stage = 0;
+  int tile = 0;  ///< its place in the stage's grid
+
+  bool operator==(const Role&) const = default;
+};
+
+/// Who does what: replicas of a model-parallel group, whose ranks are the tiles of stage 0, then
+/// those of stage 1, and so on. With GEMS, direction 1 uses the same ranks mirrored.
+///
+///     stages 2x2, 1 on 5 ranks    direction 0:  [0 1 2 3] [4]
+///                                 direction 1:  [4 3 2 1] [0]
+class Layout {
+ public:
+  /// Throws UsageError, with the arithmetic and the right -np, where the ranks do not fit.
+  Layout(const ParallelOptions& options, int ranks);
+
+  const std::vector<Grid>& stages() const { return stages_; }
+  int group_size() const { return group_size_; }
+  int replicas() const { return replicas_; }
+  int directions() const { return directions_; }
+
+  /// The roles of a rank, one per direction.
+  std::vector<Role> roles(int rank) const;
+  /// The rank with this role.
+  int rank(const Role& role) const;
+  /// All ranks of a stage, in the order of its grid.
+  std::vector<int> stage_ranks(int replica, int direction, int stage) const;
+
+ private:
+  std::vector<Grid> stages_;
+  std::vector<int> first_position_;  // of each stage in the group
+  int group_size_ = 0;
+  int replicas_ = 1;
+  int directions_ = 1;
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,56 @@
+#include "pipeline/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mpi4dl {
+namespace {
+
+Action forward(int batch, int direction = 0) { return {Action::Kind::forward, batch, direction}; }
+Action backward(int batch, int direction = 0) { return {Action::Kind::backward, batch, direction}; }
+
+}  // namespace
+
+Schedule gpipe(const PipelineShape& shape, int /*stage*/) {
+  Schedule schedule;
+  for (int batch = 0; batch < shape.micro_batches; ++batch) schedule.push_back(forward(batch));
+  for (int batch = 0; batch < shape.micro_batches; ++batch) schedule.push_back(backward(batch));
+  return schedule;
+}
+
+Schedule one_f_one_b(const PipelineShape& shape, int stage) {
+  const int ahead = std::min(shape.stages - 1 - stage, shape.micro_batches);
+  Schedule schedule;
+  for (int batch = 0; batch < ahead; ++batch) schedule.push_back(forward(batch));
+  for (int batch = ahead; batch < shape.micro_batches; ++batch) {
+    schedule.push_back(forward(batch));
+    schedule.push_back(backward(batch - ahead));
+  }
+  for (int batch = shape.micro_batches - ahead; batch < shape.micro_batches; ++batch)
+    schedule.push_back(backward(batch));
+  return schedule;
+}
+
+Schedule gems(int times, int micro_batches) {
+  Schedule schedule;
+  for (int turn = 0; turn < times; ++turn) {
+    const int first = turn * micro_batches;
+    for (int batch = first; batch < first + micro_batches; ++batch)
+      schedule.push_back(forward(batch, turn % 2));
+    for (int batch = first; batch < first + micro_batches; ++batch)
+      schedule.push_back(backward(batch, turn % 2));
+  }
+  return schedule;
+}
+
+std::string to_string(const Schedule& schedule) {
+  std::string text;
+  for (const Action& action : schedule)
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : " ",
+                        action.kind == Action::Kind::forward ? "F" : "B", action.batch,
+                        action.direction == 1 ? "'" : "");
+  return text;
+}
+
+}  // namespace mpi4dl

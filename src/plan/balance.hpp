@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "geometry/grid.hpp"
+#include "graph/graph.hpp"
+#include "plan/stage_plan.hpp"
+
+namespace mpi4dl {
+
+/// Cells of each stage such that the slowest rank has as few FLOPs as possible: a stage's work is
+/// shared by its ranks.
+std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages);
+
+/// The user's own balance: how many cells each stage gets. Throws UsageError where it does not sum
+/// to the number of cells.
+std::vector<CellRange> given_balance(const Graph& graph, const std::vector<Grid>& stages,
+                                     const std::vector<int>& cells);
+
+}  // namespace mpi4dl

@@ -1,0 +1,64 @@
+#include "plan/balance.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "models/registry.hpp"
+
+namespace mpi4dl {
+namespace {
+
+Graph resnet() { return build_model({.name = "resnet", .image = {64, 64}, .depth = 29}); }
+
+std::vector<int> sizes(const std::vector<CellRange>& ranges) {
+  std::vector<int> cells;
+  for (const CellRange& range : ranges) cells.push_back(range.last - range.first);
+  return cells;
+}
+
+/// FLOPs of the busiest rank if the first stage has `first` cells and the second the rest.
+double slowest(const Graph& graph, const std::vector<Grid>& stages, int first) {
+  std::vector<double> work(2, 0);
+  for (const Node& node : graph.nodes()) {
+    int64_t pixels = 1;
+    for (const int64_t length : node.shape.space) pixels *= length;
+    work[node.cell < first ? 0 : 1] += static_cast<double>(flops(graph, node, pixels));
+  }
+  return std::max(work[0] / stages[0].size(), work[1] / stages[1].size());
+}
+
+TEST(Balance, CoversAllCellsInOrder) {
+  const Graph graph = resnet();
+  for (int stages = 1; stages <= 5; ++stages) {
+    const auto ranges = balance_cells(graph, std::vector<Grid>(stages));
+    EXPECT_EQ(ranges.front().first, 0);
+    EXPECT_EQ(ranges.back().last, static_cast<int>(graph.cells().size()));
+    for (size_t i = 1; i < ranges.size(); ++i) EXPECT_EQ(ranges[i].first, ranges[i - 1].last);
+    for (const int cells : sizes(ranges)) EXPECT_GT(cells, 0);
+  }
+}
+
+TEST(Balance, NoOtherCutHasAFasterSlowestRank) {
+  const Graph graph = resnet();
+  for (const Grid& first : {Grid{1, 1, 1}, Grid{1, 2, 2}, Grid{2, 1, 1}}) {
+    const std::vector<Grid> stages{first, {}};
+    const double chosen = slowest(graph, stages, balance_cells(graph, stages)[0].last);
+    for (int cut = 1; cut < static_cast<int>(graph.cells().size()); ++cut)
+      EXPECT_LE(chosen, slowest(graph, stages, cut)) << cut;
+  }
+}
+
+TEST(Balance, OfTheUserMustCountAllCells) {
+  const Graph graph = resnet();
+  EXPECT_EQ(sizes(given_balance(graph, {{}, {}}, {4, 7})), (std::vector<int>{4, 7}));
+  EXPECT_THROW(given_balance(graph, {{}, {}}, {4, 6}), UsageError);
+  EXPECT_THROW(given_balance(graph, {{}, {}}, {11}), UsageError);
+  EXPECT_THROW(given_balance(graph, {{}, {}}, {11, 0}), UsageError);
+}
+
+TEST(Balance, NeedsACellForEachStage) {
+  EXPECT_THROW(balance_cells(resnet(), std::vector<Grid>(12)), UsageError);
+}
+
+}  // namespace
+}  // namespace mpi4dl
