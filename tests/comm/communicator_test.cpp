@@ -75,6 +75,24 @@ TEST(Communicator, HandsOutEachTagOnceAndTheSameOnAllRanks) {
   for (const int theirs : all_gather(world(), fresh.reserve_tags(2))) EXPECT_EQ(theirs, first + 4);
 }
 
+/// Count, mean and sum of squared deviations of each row.
+at::Tensor moments_of(const at::Tensor& rows) {
+  const at::Tensor mean = rows.size(1) == 0 ? at::zeros({rows.size(0)}, at::kDouble) : rows.mean(1);
+  const at::Tensor count = at::full({rows.size(0)}, rows.size(1), at::kDouble);
+  return at::stack({count, mean, (rows - mean.unsqueeze(1)).square().sum(1)}, 1);
+}
+
+TEST(Communicator, MergesMomentsIntoThoseOfAllSamples) {
+  at::manual_seed(3);
+  const at::Tensor samples = at::randn({5, 10 * size()}, at::kDouble) + 1e3;
+  // Rank 0 has none, the last rank has what the others leave over.
+  const int64_t begin = int64_t{7} * std::max(rank() - 1, 0);
+  const int64_t end = rank() == size() - 1 ? samples.size(1) : int64_t{7} * rank();
+  at::Tensor moments = moments_of(samples.slice(1, begin, end));
+  world().all_reduce_moments(moments);
+  EXPECT_TRUE(at::allclose(moments, moments_of(samples), 1e-9, 0)) << moments;
+}
+
 TEST(Communicator, GathersInRankOrder) {
   struct Report {
     int rank;

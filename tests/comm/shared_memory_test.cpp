@@ -53,6 +53,19 @@ TEST_F(Shared, ReadersSeeLaterWritesToo) {
   }
 }
 
+TEST_F(Shared, FlagsAreRaisedByOtherRanks) {
+  const SharedMemory::Flag mine = memory_->lower_flag();
+  const SharedMemory::Flag untouched = memory_->lower_flag();
+  const std::vector<int64_t> offsets = all_gather(world(), mine.offset());
+  EXPECT_FALSE(mine.raised());
+  world().barrier();
+  const int next = (world().rank() + 1) % world().size();
+  memory_->raise_flag(next, offsets[next]);
+  world().barrier();
+  EXPECT_TRUE(mine.raised());
+  EXPECT_FALSE(untouched.raised());
+}
+
 TEST_F(Shared, NobodyIsReachedOutsideTheWorld) {
   EXPECT_FALSE(memory_->reaches(world().size()));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "geometry/grid.hpp"
 
@@ -47,6 +48,18 @@ class Dice {
   uint64_t seed_;
   uint64_t counter_ = 0;
 };
+
+/// The first result of `draw` that can be: what does not fit together is drawn again.
+template <typename Draw>
+auto draw_until_it_fits(const Draw& draw) {
+  for (;;) {
+    try {
+      return draw();
+    } catch (const UsageError&) {
+      continue;
+    }
+  }
+}
 
 inline int64_t number_from_environment(const char* name, int64_t otherwise) {
   const char* text = std::getenv(name);

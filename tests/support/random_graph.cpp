@@ -30,7 +30,21 @@ class GraphWriter {
   void begin_cell() { graph_.begin_cell(fmt::format("cell{}", graph_.cells().size())); }
 
   Value add(const Operator& op, const std::vector<Value>& inputs) {
-    return graph_.add(fmt::format("n{}", graph_.nodes().size()), op, inputs);
+    const Value value = graph_.add(fmt::format("n{}", graph_.nodes().size()), op, inputs);
+    bool centred = is_norm(op);
+    for (const Value& input : inputs) centred = centred || centred_[input.id];
+    centred_.push_back(centred && !std::holds_alternative<Relu>(op));
+    return value;
+  }
+
+  static bool is_norm(const Operator& op) {
+    return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op);
+  }
+
+  /// Never a norm of a norm with nothing but linear operators between them: its mean is zero, so
+  /// pixels of a constant image are zero but for rounding, and a ReLU's gradient there is chance.
+  Value add_norm(const Operator& norm, Value x) {
+    return add(norm, {centred_[x.id] ? add(Relu{}, {x}) : x});
   }
 
   /// The value itself where the operator does not fit.
@@ -76,13 +90,13 @@ class GraphWriter {
       case 6:
         return try_add(draw_avg_pool(dice_, shape), x);
       case 7:
-        return add(BatchNorm{}, {x});
+        return add_norm(BatchNorm{}, x);
       case 8:
         return add(Relu{}, {x});
       case 9:
-        return add(draw_group_norm(dice_, shape), {x});
+        return add_norm(draw_group_norm(dice_, shape), x);
       case 10:
-        return add(draw_dropout(dice_, shape), {x});
+        return add(dropout(), {x});
       case 11:
         return enlarged(x);
       default:
@@ -155,7 +169,7 @@ class GraphWriter {
 
   /// Convolution, batch norm and ReLU, either way round.
   Value unit(Value x, int64_t stride) {
-    const auto normalised = [this](Value v) { return add(Relu{}, {add(BatchNorm{}, {v})}); };
+    const auto normalised = [this](Value v) { return add(Relu{}, {add_norm(BatchNorm{}, v)}); };
     const bool before = dice_.chance(0.4);
     if (before) x = normalised(x);
     Convolution convolution = same_size(dice_.pick(2, kMostChannels), graph_.shape(x));
@@ -168,10 +182,12 @@ class GraphWriter {
     if (dice_.chance(0.3)) x = try_add(draw_avg_pool(dice_, graph_.shape(x)), x);
     if (dice_.chance(0.3)) x = add(Relu{}, {x});
     x = dice_.chance(0.5) ? add(GlobalAvgPool{}, {x}) : add(Flatten{}, {x});
-    if (dice_.chance(0.2)) x = add(draw_dropout(dice_, graph_.shape(x)), {x});
+    if (dice_.chance(0.2)) x = add(dropout(), {x});
     if (dice_.chance(0.2)) x = add(Relu{}, {add(Linear{.out_features = 5}, {x})});
     return add(Linear{.out_features = dice_.pick(2, 7)}, {x});
   }
+
+  Dropout dropout() { return {.probability = dice_.one_of({0.1, 0.25, 0.5})}; }
 
   /// An odd kernel, perhaps dilated, padded so that the size stays for stride 1.
   Convolution same_size(int64_t channels, const Shape& input) {
@@ -202,7 +218,8 @@ class GraphWriter {
 
   Dice& dice_;
   Graph graph_;
-  std::vector<Value> states_;  // results of the cells so far
+  std::vector<Value> states_;         // results of the cells so far
+  std::vector<bool> centred_{false};  // by node: a norm's result, with no ReLU since
 };
 
 }  // namespace

@@ -1,0 +1,40 @@
+// A job in which rank 1 fails as told while the others count on it; a test watches how it ends.
+#include <ATen/Functions.h>
+
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "comm/session.hpp"
+
+namespace {
+
+using mpi4dl::Session;
+
+/// Rank 0 waits for a message from rank 1, which is asleep.
+void sleep_forever(Session& session) {
+  session.doing("waiting for a tile");
+  if (session.world().rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
+  session.world().receive(at::empty({1024}, at::kFloat), /*from=*/1, /*tag=*/0).finish();
+}
+
+void throw_in_the_middle(Session& session) {
+  session.doing("reading image 7");
+  if (session.world().rank() == 1) throw std::runtime_error("the file is gone");
+  session.doing("waiting for everybody");
+  session.world().barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc == 2 ? argv[1] : "";
+  Session session({.timeout_seconds = how == "sleep" ? 2.0 : 300.0});
+  try {
+    how == "sleep" ? sleep_forever(session) : throw_in_the_middle(session);
+  } catch (const std::exception& error) {
+    session.fail(error);
+  }
+}
