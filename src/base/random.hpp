@@ -17,7 +17,9 @@ inline uint64_t mix(uint64_t x) {
 }
 
 /// A key made of two others.
-inline uint64_t combine_keys(uint64_t a, uint64_t b) { return mix(mix(a) ^ b); }
+inline uint64_t combine_keys(uint64_t a, uint64_t b) {
+  return mix(mix(a) ^ b);
+}
 
 /// A key from a name, the same on every machine.
 inline uint64_t key_of(std::string_view name) {

@@ -64,8 +64,7 @@ void print_ranks(const std::vector<RankReport>& ranks, bool validated) {
     std::printf("%5zu  %-12s %12lld %12lld %10.4f %10.4f %10.4f %8s\n", rank,
                 fmt::format("{}x{}", r.height, r.width).c_str(),
                 static_cast<long long>(r.bytes_sent), static_cast<long long>(r.bytes_received),
-                r.min_ms, r.median_ms, r.max_ms,
-                validated ? std::to_string(r.wrong).c_str() : "-");
+                r.min_ms, r.median_ms, r.max_ms, validated ? std::to_string(r.wrong).c_str() : "-");
   }
 }
 
@@ -128,12 +127,13 @@ int run_bench_halo(Session& session, const HaloCommand& command) {
   const auto ranks = all_gather(session.world(), report_of(benchmark, timings.exchange, wrong));
   const auto result = summarise(session.world(), options, timings, ranks);
   if (session.first()) {
-    std::printf("halo exchange: image %lldx%lld, %lld channels, batch %lld, halo %lld, tiles %s, %s, "
-                "%d thread%s a rank\n\n",
-                static_cast<long long>(options.height), static_cast<long long>(options.width),
-                static_cast<long long>(options.in_channels), static_cast<long long>(options.batch),
-                static_cast<long long>(options.halo), to_string(benchmark.grid()).c_str(),
-                options.dtype.c_str(), session.threads(), session.threads() == 1 ? "" : "s");
+    std::printf(
+        "halo exchange: image %lldx%lld, %lld channels, batch %lld, halo %lld, tiles %s, %s, "
+        "%d thread%s a rank\n\n",
+        static_cast<long long>(options.height), static_cast<long long>(options.width),
+        static_cast<long long>(options.in_channels), static_cast<long long>(options.batch),
+        static_cast<long long>(options.halo), to_string(benchmark.grid()).c_str(),
+        options.dtype.c_str(), session.threads(), session.threads() == 1 ? "" : "s");
     print_ranks(ranks, options.validate);
     print_times(result);
     if (!command.json_file.empty()) write_json(command.json_file, result);
@@ -149,7 +149,8 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
   CLI::App* halo = bench.add_subcommand(
       "halo", "Time and check the halo exchange of one layer, against bare MPI in the same run");
   halo->option_defaults()->always_capture_default();
-  halo->add_option("--image-size", command->image_size, "Whole image: 512, or height x width: 512x768");
+  halo->add_option("--image-size", command->image_size,
+                   "Whole image: 512, or height x width: 512x768");
   halo->add_option("--batch-size", options.batch, "Images")->check(CLI::PositiveNumber);
   halo->add_option("--halo-len", options.halo, "Rows and columns needed from each neighbour")
       ->check(CLI::NonNegativeNumber);
@@ -169,7 +170,8 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
       ->check(CLI::IsMember({"float32", "float64"}));
   halo->add_flag("--compute", options.compute,
                  "Also time a convolution after the exchange, and overlapped with it");
-  halo->add_flag("--backward", options.backward, "Also time the adjoint, which adds halo gradients");
+  halo->add_flag("--backward", options.backward,
+                 "Also time the adjoint, which adds halo gradients");
   halo->add_flag("--validate", options.validate,
                  "Check every pixel against its global position; exit 1 if any is wrong");
   halo->add_option("--json", command->json_file, "Write the result to this file");

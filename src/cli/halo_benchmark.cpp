@@ -46,12 +46,14 @@ Box grow(Box box, int64_t margin) {
 }
 
 void check(const HaloOptions& options, const Grid& grid, int ranks) {
-  validate(options.parts == ranks,
-           "--num-spatial-parts {} needs one rank a part, but there are {}; start with mpirun -np {}",
-           options.parts, ranks, options.parts);
-  validate(grid.rows <= options.height && grid.cols <= options.width,
-           "an image of {}x{} pixels cannot be cut into {} tiles; use fewer parts or a larger image",
-           options.height, options.width, to_string(grid));
+  validate(
+      options.parts == ranks,
+      "--num-spatial-parts {} needs one rank a part, but there are {}; start with mpirun -np {}",
+      options.parts, ranks, options.parts);
+  validate(
+      grid.rows <= options.height && grid.cols <= options.width,
+      "an image of {}x{} pixels cannot be cut into {} tiles; use fewer parts or a larger image",
+      options.height, options.width, to_string(grid));
 }
 
 double seconds_of(const Communicator& comm, const std::function<void()>& work) {
@@ -68,9 +70,12 @@ int64_t mismatches(const at::Tensor& got, const at::Tensor& expected) {
 }  // namespace
 
 HaloBenchmark::HaloBenchmark(const Session& session, const HaloOptions& options)
-    : world_(session.world()), options_(options), grid_(slice(options.slice_method, options.parts)) {
+    : world_(session.world()),
+      options_(options),
+      grid_(slice(options.slice_method, options.parts)) {
   check(options, grid_, world_.size());
-  const std::vector<int64_t> shape{options.batch, options.in_channels, options.height, options.width};
+  const std::vector<int64_t> shape{options.batch, options.in_channels, options.height,
+                                   options.width};
   image_ = Box::whole(shape);
   std::vector<std::vector<Box>> owned;
   for (int rank = 0; rank < world_.size(); ++rank) {
@@ -135,7 +140,9 @@ void HaloBenchmark::exchange_bare() {
   mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
 }
 
-at::Tensor HaloBenchmark::convolve() const { return at::conv2d(buffer_.data, weight_); }
+at::Tensor HaloBenchmark::convolve() const {
+  return at::conv2d(buffer_.data, weight_);
+}
 
 Box HaloBenchmark::inputs_of(const Box& outputs) const {
   Box inputs = outputs;
@@ -185,8 +192,7 @@ int64_t HaloBenchmark::count_wrong() {
 }
 
 int64_t HaloBenchmark::wrong_halo() const {
-  return mismatches(buffer_.data,
-                    position_values(buffer_.box, image_, buffer_.data.scalar_type()));
+  return mismatches(buffer_.data, position_values(buffer_.box, image_, buffer_.data.scalar_type()));
 }
 
 /// With ones everywhere, a pixel's gradient counts the ranks that need it.
@@ -222,7 +228,11 @@ int64_t HaloBenchmark::route_bytes(const std::vector<Route>& routes) const {
   return elements * static_cast<int64_t>(buffer_.data.element_size());
 }
 
-int64_t HaloBenchmark::bytes_sent() const { return route_bytes(halo_->routes().send); }
-int64_t HaloBenchmark::bytes_received() const { return route_bytes(halo_->routes().receive); }
+int64_t HaloBenchmark::bytes_sent() const {
+  return route_bytes(halo_->routes().send);
+}
+int64_t HaloBenchmark::bytes_received() const {
+  return route_bytes(halo_->routes().receive);
+}
 
 }  // namespace mpi4dl

@@ -12,7 +12,8 @@ namespace {
 constexpr const char* kVersion = "mpi4dl 0.1.0";
 
 int run(Session& session, int argc, char** argv) {
-  CLI::App app{"Trains convolutional networks on images too large for one device, across MPI ranks."};
+  CLI::App app{
+      "Trains convolutional networks on images too large for one device, across MPI ranks."};
   app.name("mpi4dl");
   app.require_subcommand(1);
   app.fallthrough();

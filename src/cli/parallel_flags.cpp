@@ -13,8 +13,9 @@ void ParallelFlags::add_to(CLI::App& command) {
   command.add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
       ->check(CLI::NonNegativeNumber)
       ->default_str("1 where there are spatial parts");
-  command.add_option("--num-spatial-parts", options.spatial_parts,
-                     "Tiles of each spatial stage: one number, or a list such as 4,2")
+  command
+      .add_option("--num-spatial-parts", options.spatial_parts,
+                  "Tiles of each spatial stage: one number, or a list such as 4,2")
       ->delimiter(',')
       ->check(CLI::PositiveNumber);
   command.add_option("--slice-method", options.slice_method,

@@ -78,8 +78,9 @@ int run_plan(Session& session, const PlanFlags& flags) {
   flags.parallel.check();
   validate(flags.schedule.empty() || !flags.parallel.options.gems,
            "--schedule {} and --gems exclude each other", flags.schedule);
-  validate(flags.batch >= flags.parts, "a batch of {} images has no {} micro-batches; use at most {}",
-           flags.batch, flags.parts, flags.batch);
+  validate(flags.batch >= flags.parts,
+           "a batch of {} images has no {} micro-batches; use at most {}", flags.batch, flags.parts,
+           flags.batch);
   const Graph graph = build_model(flags.model.model());
   const int one_replica = Layout(flags.parallel.options, 0).group_size();
   const Layout layout(flags.parallel.options, flags.ranks == 0 ? one_replica : flags.ranks);
@@ -87,8 +88,8 @@ int run_plan(Session& session, const PlanFlags& flags) {
                          ? balance_cells(graph, layout.stages())
                          : given_balance(graph, layout.stages(), flags.parallel.balance);
   const int64_t micro_batch = (flags.batch + flags.parts - 1) / flags.parts;
-  const Simulation played = simulate(layout, schedules(flags, layout),
-                                     std::vector<StageCost>(layout.stages().size()));
+  const Simulation played =
+      simulate(layout, schedules(flags, layout), std::vector<StageCost>(layout.stages().size()));
   ensure(played.complete, "the schedule does not end: {}", played.stuck);
   if (!session.first()) return 0;
 
@@ -101,14 +102,16 @@ int run_plan(Session& session, const PlanFlags& flags) {
   std::printf("%5s  %-7s %-9s %-34s %10s %10s %10s %9s %10s\n", "stage", "ranks", "grid", "cells",
               "GFLOP fwd", "redundant", "MiB", "messages", "MiB sent");
   for (int stage = 0; stage < static_cast<int>(layout.stages().size()); ++stage)
-    print_stage(graph, layout, stage, cells[stage],
-                StagePlan(graph, layout.stages()[stage], micro_batch, flags.parallel.halo, cells[stage]));
-  std::printf("\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
-              "micro-batch%s alive\n%s",
-              schedule_kind(flags).c_str(), 100 * played.bubble,
-              *std::max_element(played.peak_live.begin(), played.peak_live.end()),
-              *std::max_element(played.peak_live.begin(), played.peak_live.end()) == 1 ? "" : "es",
-              to_grid(played, layout.group_size()).c_str());
+    print_stage(
+        graph, layout, stage, cells[stage],
+        StagePlan(graph, layout.stages()[stage], micro_batch, flags.parallel.halo, cells[stage]));
+  std::printf(
+      "\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
+      "micro-batch%s alive\n%s",
+      schedule_kind(flags).c_str(), 100 * played.bubble,
+      *std::max_element(played.peak_live.begin(), played.peak_live.end()),
+      *std::max_element(played.peak_live.begin(), played.peak_live.end()) == 1 ? "" : "es",
+      to_grid(played, layout.group_size()).c_str());
   return 0;
 }
 
@@ -117,7 +120,8 @@ int run_plan(Session& session, const PlanFlags& flags) {
 void add_plan(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* plan = app.add_subcommand(
-      "plan", "Show on paper what a layout costs each rank: cells, work, memory, messages, schedule");
+      "plan",
+      "Show on paper what a layout costs each rank: cells, work, memory, messages, schedule");
   plan->option_defaults()->always_capture_default();
   flags->model.add_to(*plan);
   flags->parallel.add_to(*plan);

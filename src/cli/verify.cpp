@@ -48,9 +48,10 @@ std::vector<std::string> names(const std::map<std::string, T>& choices) {
 StepOptions layout_of(const VerifyFlags& flags, int ranks) {
   const int parts = flags.parts == 0 ? ranks : flags.parts;
   validate(flags.splits == 1, "--split-size {}: verify runs one split", flags.splits);
-  validate(parts == ranks,
-           "--split-size 1 with --num-spatial-parts {} needs {} ranks, not {}; start with mpirun -np {}",
-           parts, parts, ranks, parts);
+  validate(
+      parts == ranks,
+      "--split-size 1 with --num-spatial-parts {} needs {} ranks, not {}; start with mpirun -np {}",
+      parts, parts, ranks, parts);
   check_halo_flags(flags.step.halo);
   StepOptions step = flags.step;
   step.grid = slice(flags.slice_method, parts);
@@ -92,13 +93,14 @@ Usage measured_usage(const StepResult& mine, const Communicator& world) {
 
 void print(const Graph& graph, const VerifyFlags& flags, const StepOptions& step,
            const nlohmann::ordered_json& result) {
-  std::printf("%s, %lld parameters, image %s, batch %lld, tiles %s, %s, batch norm %s, %s, %d step%s\n",
-              flags.model.options.name.c_str(), static_cast<long long>(graph.parameter_count()),
-              flags.model.image_size.c_str(), static_cast<long long>(step.batch),
-              to_string(step.grid).c_str(),
-              step.halo.fused ? fmt::format("D2 with {} fused", step.halo.fused_layers).c_str()
-                              : "halos at every layer",
-              flags.batch_norm.c_str(), flags.dtype.c_str(), step.steps, step.steps == 1 ? "" : "s");
+  std::printf(
+      "%s, %lld parameters, image %s, batch %lld, tiles %s, %s, batch norm %s, %s, %d step%s\n",
+      flags.model.options.name.c_str(), static_cast<long long>(graph.parameter_count()),
+      flags.model.image_size.c_str(), static_cast<long long>(step.batch),
+      to_string(step.grid).c_str(),
+      step.halo.fused ? fmt::format("D2 with {} fused", step.halo.fused_layers).c_str()
+                      : "halos at every layer",
+      flags.batch_norm.c_str(), flags.dtype.c_str(), step.steps, step.steps == 1 ? "" : "s");
   std::printf("  loss                 %.15g\n", result["loss"].get<double>());
   std::printf("  loss on one rank     %.15g\n", result["loss_one_rank"].get<double>());
   std::printf("  messages sent        %lld (planned %lld)\n", result["messages"].get<long long>(),
@@ -108,7 +110,8 @@ void print(const Graph& graph, const VerifyFlags& flags, const StepOptions& step
   std::printf("  most memory a rank   %.1f MiB (planned %.1f)\n",
               result["peak_bytes"].get<double>() / kMiB,
               result["peak_bytes_planned"].get<double>() / kMiB);
-  std::printf("  max relative error   %.3g, in the %s\n", result["max_relative_error"].get<double>(),
+  std::printf("  max relative error   %.3g, in the %s\n",
+              result["max_relative_error"].get<double>(),
               result["worst"].get<std::string>().c_str());
   std::printf("%s: tolerance %g\n", result["equal"].get<bool>() ? "equal to one rank" : "NOT EQUAL",
               flags.tolerance);
@@ -163,17 +166,20 @@ void add_verify(CLI::App& app, Command& chosen) {
   verify->option_defaults()->always_capture_default();
   flags->model.add_to(*verify);
   verify->add_option("--batch-size", flags->step.batch, "Images")->check(CLI::PositiveNumber);
-  verify->add_option("--split-size", flags->splits, "Splits of the model")->check(CLI::PositiveNumber);
+  verify->add_option("--split-size", flags->splits, "Splits of the model")
+      ->check(CLI::PositiveNumber);
   verify->add_option("--num-spatial-parts", flags->parts, "Tiles, one rank each")
       ->check(CLI::PositiveNumber)
       ->default_str("number of ranks");
   verify->add_option("--slice-method", flags->slice_method,
                      "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
   add_halo_flags(*verify, flags->step.halo);
-  verify->add_option("--batch-norm", flags->batch_norm,
-                     "Statistics over the whole image (global), each tile (local) or all replicas")
+  verify
+      ->add_option("--batch-norm", flags->batch_norm,
+                   "Statistics over the whole image (global), each tile (local) or all replicas")
       ->check(CLI::IsMember(names(kScopes)));
-  verify->add_option("--dtype", flags->dtype, "Type of numbers")->check(CLI::IsMember(names(kTypes)));
+  verify->add_option("--dtype", flags->dtype, "Type of numbers")
+      ->check(CLI::IsMember(names(kTypes)));
   verify->add_option("--steps", flags->step.steps, "Training steps")->check(CLI::PositiveNumber);
   verify->add_option("--seed", flags->step.seed, "Of weights, images and labels");
   verify->add_option("--tolerance", flags->tolerance, "Exit 1 where the largest error exceeds this")

@@ -15,10 +15,9 @@ void mpi(int code, std::source_location where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw Error(fmt::format("{} (in {}, {}:{})", std::string(text.data(), length),
-                          where.function_name(),
-                          std::filesystem::path(where.file_name()).filename().string(),
-                          where.line()));
+  throw Error(
+      fmt::format("{} (in {}, {}:{})", std::string(text.data(), length), where.function_name(),
+                  std::filesystem::path(where.file_name()).filename().string(), where.line()));
 }
 
 }  // namespace mpi4dl

@@ -11,7 +11,9 @@
 namespace mpi4dl {
 namespace {
 
-bool dense(const at::Tensor& tensor) { return tensor.is_non_overlapping_and_dense(); }
+bool dense(const at::Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense();
+}
 
 /// Runs `call(offset, count)` over [0, total) in pieces that MPI can count in an int.
 template <typename Call>
@@ -92,9 +94,10 @@ Pending Communicator::send(std::span<const std::byte> bytes, std::shared_ptr<voi
 Pending Communicator::receive(at::Tensor tensor, int from, int tag) const {
   ensure(dense(tensor), "messages can only be received into dense tensors");
   const bool staged = needs_staging(tensor);
-  const at::Tensor host = staged ? at::empty_like(tensor, tensor.options().device(at::kCPU)) : tensor;
-  Pending pending = receive({bytes_of(host), host.nbytes()}, std::make_shared<at::Tensor>(host),
-                            from, tag);
+  const at::Tensor host =
+      staged ? at::empty_like(tensor, tensor.options().device(at::kCPU)) : tensor;
+  Pending pending =
+      receive({bytes_of(host), host.nbytes()}, std::make_shared<at::Tensor>(host), from, tag);
   pending.give(tensor);
   if (staged) pending.then([tensor, host] { tensor.copy_(host); });
   return pending;

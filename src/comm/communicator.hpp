@@ -43,8 +43,7 @@ class Communicator {
   /// The same for plain host memory, which `owner` keeps alive.
   Pending send(std::span<const std::byte> bytes, std::shared_ptr<void> owner, int to,
                int tag) const;
-  Pending receive(std::span<std::byte> bytes, std::shared_ptr<void> owner, int from,
-                  int tag) const;
+  Pending receive(std::span<std::byte> bytes, std::shared_ptr<void> owner, int from, int tag) const;
 
   /// Reduces in place over all ranks. Collective.
   void all_reduce(at::Tensor& tensor, Reduction reduction = Reduction::sum) const;

@@ -17,15 +17,15 @@ struct Traffic {
 
 /// What every communicator of a session shares: how to wait and how to carry messages.
 struct CommContext {
-  double timeout_seconds = 300;               ///< a longer wait ends the job
+  double timeout_seconds = 300;                  ///< a longer wait ends the job
   int64_t max_message_bytes = int64_t{1} << 30;  ///< larger messages travel in pieces
-  bool device_aware = false;        ///< MPI reads and writes device memory itself
+  bool device_aware = false;                     ///< MPI reads and writes device memory itself
   bool stage_through_host = false;  ///< copy every message through host memory, CPU tensors too
-  bool oversubscribed = false;                ///< more ranks than cores: yield early when waiting
+  bool oversubscribed = false;      ///< more ranks than cores: yield early when waiting
   int world_rank = 0;
   std::shared_ptr<SharedMemory> shared_memory;  ///< null where the node has none
   Traffic sent;
-  std::string doing = "starting";             ///< for the sentence of a failing rank
+  std::string doing = "starting";  ///< for the sentence of a failing rank
 };
 
 }  // namespace mpi4dl

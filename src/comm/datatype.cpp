@@ -23,8 +23,8 @@ void reduce_half(void* in, void* inout, int* length, MPI_Datatype* /*type*/) {
   const auto* a = static_cast<const Half*>(in);
   auto* b = static_cast<Half*>(inout);
   for (int i = 0; i < *length; ++i)
-    b[i] = static_cast<Half>(
-        combine<reduction>(static_cast<float>(a[i]), static_cast<float>(b[i])));
+    b[i] =
+        static_cast<Half>(combine<reduction>(static_cast<float>(a[i]), static_cast<float>(b[i])));
 }
 
 template <typename Half, Reduction reduction>
@@ -40,9 +40,12 @@ MPI_Op half_op() {
 template <typename Half>
 MPI_Op half_op(Reduction reduction) {
   switch (reduction) {
-    case Reduction::sum: return half_op<Half, Reduction::sum>();
-    case Reduction::min: return half_op<Half, Reduction::min>();
-    case Reduction::max: return half_op<Half, Reduction::max>();
+    case Reduction::sum:
+      return half_op<Half, Reduction::sum>();
+    case Reduction::min:
+      return half_op<Half, Reduction::min>();
+    case Reduction::max:
+      return half_op<Half, Reduction::max>();
   }
   throw Error("unknown reduction");
 }
@@ -69,16 +72,22 @@ void merge_moments(void* in, void* inout, int* length, MPI_Datatype* /*type*/) {
 
 MPI_Datatype mpi_type(c10::ScalarType type) {
   switch (type) {
-    case c10::ScalarType::Float: return MPI_FLOAT;
-    case c10::ScalarType::Double: return MPI_DOUBLE;
-    case c10::ScalarType::Long: return MPI_INT64_T;
+    case c10::ScalarType::Float:
+      return MPI_FLOAT;
+    case c10::ScalarType::Double:
+      return MPI_DOUBLE;
+    case c10::ScalarType::Long:
+      return MPI_INT64_T;
     case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half: return MPI_UINT16_T;
-    default: break;
+    case c10::ScalarType::Half:
+      return MPI_UINT16_T;
+    default:
+      break;
   }
-  throw Error(fmt::format("tensors of type {} cannot be sent; use float32, float64, bfloat16, "
-                          "float16 or int64",
-                          c10::toString(type)));
+  throw Error(
+      fmt::format("tensors of type {} cannot be sent; use float32, float64, bfloat16, "
+                  "float16 or int64",
+                  c10::toString(type)));
 }
 
 MPI_Datatype moments_type() {
@@ -104,9 +113,12 @@ MPI_Op mpi_op(Reduction reduction, c10::ScalarType type) {
   if (type == c10::ScalarType::BFloat16) return half_op<c10::BFloat16>(reduction);
   if (type == c10::ScalarType::Half) return half_op<c10::Half>(reduction);
   switch (reduction) {
-    case Reduction::sum: return MPI_SUM;
-    case Reduction::min: return MPI_MIN;
-    case Reduction::max: return MPI_MAX;
+    case Reduction::sum:
+      return MPI_SUM;
+    case Reduction::min:
+      return MPI_MIN;
+    case Reduction::max:
+      return MPI_MAX;
   }
   throw Error("unknown reduction");
 }

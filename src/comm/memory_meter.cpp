@@ -25,8 +25,12 @@ MemoryMeter::MemoryMeter()
     : listener_(std::make_shared<Listener>()),
       guard_(c10::DebugInfoKind::PROFILER_STATE, listener_) {}
 
-int64_t MemoryMeter::live_bytes() const { return listener_->live; }
-int64_t MemoryMeter::peak_bytes() const { return listener_->peak; }
+int64_t MemoryMeter::live_bytes() const {
+  return listener_->live;
+}
+int64_t MemoryMeter::peak_bytes() const {
+  return listener_->peak;
+}
 
 void report_memory(void* data, int64_t bytes) {
   if (c10::memoryProfilingEnabled())

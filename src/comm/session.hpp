@@ -12,7 +12,7 @@ struct SessionOptions {
   double timeout_seconds = 300;                  ///< a longer wait ends the job
   int64_t max_message_bytes = int64_t{1} << 30;  ///< larger messages travel in pieces
   bool stage_through_host = false;               ///< as if MPI could not read the tensors' memory
-  bool shared_memory = true;                     ///< ranks of a node read each other's exchange buffers
+  bool shared_memory = true;  ///< ranks of a node read each other's exchange buffers
 };
 
 /// MPI from beginning to end: under mpirun one of many ranks, without it the only one.

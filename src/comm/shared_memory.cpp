@@ -23,7 +23,8 @@ int64_t round_up(int64_t bytes) {
 }
 
 std::byte* map(int descriptor, int64_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
 }
 
@@ -66,8 +67,8 @@ struct SharedMemory::Arena {
       free_blocks.erase(fit);
       return block;
     }
-    ensure(used + bytes <= capacity, "no room for {} more bytes in {} bytes of shared memory", bytes,
-           capacity);
+    ensure(used + bytes <= capacity, "no room for {} more bytes in {} bytes of shared memory",
+           bytes, capacity);
     used += bytes;
     return {used - bytes, bytes};
   }

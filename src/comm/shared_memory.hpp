@@ -73,7 +73,8 @@ class SharedMemory::Flag {
   int64_t offset_ = 0;
 };
 
-/// A tensor that other ranks of the node may read where that is possible, an ordinary one elsewhere.
+/// A tensor that other ranks of the node may read where that is possible, an ordinary one
+/// elsewhere.
 at::Tensor empty_for_exchange(const std::shared_ptr<SharedMemory>& memory,
                               std::span<const int64_t> shape, c10::ScalarType type,
                               c10::MemoryFormat format);

@@ -46,10 +46,11 @@ void Waiting::check_time(const std::function<WaitReason()>& reason) {
   if (waited.count() < context_.timeout_seconds) return;
   const WaitReason why = reason();
   const std::vector<int> peers = awaited(why, context_.world_rank);
-  throw Error(fmt::format(
-      "rank {} has waited {:.0f} s for rank{} {} ({} of {} bytes); raise --timeout if that is normal",
-      context_.world_rank, waited.count(), peers.size() == 1 ? "" : "s",
-      fmt::join(peers, ", "), why.operation, why.bytes));
+  throw Error(
+      fmt::format("rank {} has waited {:.0f} s for rank{} {} ({} of {} bytes); raise --timeout if "
+                  "that is normal",
+                  context_.world_rank, waited.count(), peers.size() == 1 ? "" : "s",
+                  fmt::join(peers, ", "), why.operation, why.bytes));
 }
 
 void wait_until(const std::function<bool()>& done, const CommContext& context,

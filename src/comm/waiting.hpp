@@ -12,7 +12,7 @@ namespace mpi4dl {
 
 /// What a wait is for; the watchdog's sentence.
 struct WaitReason {
-  const char* operation = "";                     ///< for example "receive"
+  const char* operation = "";  ///< for example "receive"
   int64_t bytes = 0;
   int peer = -1;                                  ///< the world rank that must act, or
   std::shared_ptr<const std::vector<int>> group;  ///< all of these, except this rank itself

@@ -21,8 +21,8 @@ c10::MemoryFormat memory_format(const Box& box) {
 }
 
 Patch make_patch(const Communicator& comm, const Box& box, c10::ScalarType type) {
-  return {box, empty_for_exchange(comm.context().shared_memory, box.shape(), type,
-                                  memory_format(box))};
+  return {box,
+          empty_for_exchange(comm.context().shared_memory, box.shape(), type, memory_format(box))};
 }
 
 }  // namespace mpi4dl

@@ -14,7 +14,8 @@ constexpr int64_t kGrain = 16384;  // elements worth a thread
 at::Tensor positions(const Box& box, std::span<const int64_t> whole) {
   at::Tensor index = at::arange(box[0].begin, box[0].end, at::kLong);
   for (int axis = 1; axis < box.axes(); ++axis)
-    index = index.unsqueeze(-1) * whole[axis] + at::arange(box[axis].begin, box[axis].end, at::kLong);
+    index =
+        index.unsqueeze(-1) * whole[axis] + at::arange(box[axis].begin, box[axis].end, at::kLong);
   return index;
 }
 

@@ -88,8 +88,8 @@ Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to)
 }
 
 Redistribution::Flight Redistribution::start_adjoint(const Patch& to, const Patch& from) const {
-  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + 1},
-                               routes_.receive, routes_.send, routes_.local, to, from);
+  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + 1}, routes_.receive,
+                               routes_.send, routes_.local, to, from);
 }
 
 }  // namespace mpi4dl

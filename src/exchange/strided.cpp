@@ -128,8 +128,7 @@ bool is_packed(const Strided& values) {
 at::Tensor as_tensor(const Strided& values) {
   const auto axes = static_cast<size_t>(values.axes);
   return at::from_blob(values.data, at::IntArrayRef(values.shape.data(), axes),
-                       at::IntArrayRef(values.stride.data(), axes),
-                       at::TensorOptions(values.type));
+                       at::IntArrayRef(values.stride.data(), axes), at::TensorOptions(values.type));
 }
 
 void copy(const Strided& target, const Strided& source) {

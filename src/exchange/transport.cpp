@@ -14,10 +14,13 @@ std::span<std::byte> bytes_of(const Strided& values) {
   return {values.data, static_cast<size_t>(values.elements()) * c10::elementSize(values.type)};
 }
 
-std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
+std::byte* data_of(const at::Tensor& tensor) {
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
 
 /// The only box of a route, if its pixels are one piece of memory that MPI can use directly.
-std::optional<Strided> one_piece(const Route& route, const Patch& patch, const CommContext& context) {
+std::optional<Strided> one_piece(const Route& route, const Patch& patch,
+                                 const CommContext& context) {
   if (route.boxes.size() != 1 || !patch.data.is_cpu() || context.stage_through_host)
     return std::nullopt;
   const Strided values = strided(patch, route.boxes[0]);
@@ -78,8 +81,8 @@ Outgoing::Outgoing(const Link& link, const Route& route, const Patch& from)
 void Outgoing::send_message(const Link& link, const Route& route, const Patch& from) {
   const Communicator& comm = link.comm;
   if (const auto piece = one_piece(route, from, comm.context())) {
-    message_ = comm.send(bytes_of(*piece), std::make_shared<at::Tensor>(from.data), route.peer,
-                         link.tag);
+    message_ =
+        comm.send(bytes_of(*piece), std::make_shared<at::Tensor>(from.data), route.peer, link.tag);
     return;
   }
   const at::Tensor packed = at::empty({route.elements()}, from.data.options().device(at::kCPU));
@@ -119,16 +122,15 @@ void Outgoing::finish() {
 }
 
 Incoming::Incoming(const Link& link, const Route& route, const Patch& to, bool in_place)
-    : comm_(&link.comm),
-      route_(&route),
-      type_(to.data.scalar_type()) {
+    : comm_(&link.comm), route_(&route), type_(to.data.scalar_type()) {
   const Communicator& comm = link.comm;
   const int tag = link.tag;
   if (link.same_node(route.peer)) {
     note_ = std::make_shared<Whereabouts>();
     message_ = comm.receive(bytes_of(note_), note_, route.peer, tag);
   } else if (const auto piece = one_piece(route, to, comm.context()); piece && in_place) {
-    message_ = comm.receive(bytes_of(*piece), std::make_shared<at::Tensor>(to.data), route.peer, tag);
+    message_ =
+        comm.receive(bytes_of(*piece), std::make_shared<at::Tensor>(to.data), route.peer, tag);
   } else {
     packed_ = at::empty({route.elements()}, to.data.options().device(at::kCPU));
     message_ = comm.receive(packed_, route.peer, tag);

@@ -39,7 +39,9 @@ Place Grid::place(int rank) const {
   return {.batch = rank / (rows * cols), .row = rank / cols % rows, .col = rank % cols};
 }
 
-int Grid::rank(const Place& place) const { return (place.batch * rows + place.row) * cols + place.col; }
+int Grid::rank(const Place& place) const {
+  return (place.batch * rows + place.row) * cols + place.col;
+}
 
 Box Grid::owned(std::span<const int64_t> shape, int rank) const {
   const Place here = place(rank);
@@ -62,11 +64,13 @@ Grid slice(const std::string& method, int parts) {
   if (method == "vertical") return {.cols = parts};
   if (method == "horizontal") return {.rows = parts};
   const std::optional<Grid> grid = explicit_grid(method);
-  validate(grid.has_value(),
-           "unknown slice method '{}'; use square, vertical, horizontal or rows x columns such as 2x3",
-           method);
-  validate(grid->size() == parts, "slice method {} makes {} tiles, but {} spatial parts were asked for",
-           method, grid->size(), parts);
+  validate(
+      grid.has_value(),
+      "unknown slice method '{}'; use square, vertical, horizontal or rows x columns such as 2x3",
+      method);
+  validate(grid->size() == parts,
+           "slice method {} makes {} tiles, but {} spatial parts were asked for", method,
+           grid->size(), parts);
   return *grid;
 }
 

@@ -11,8 +11,9 @@ namespace {
 
 /// "2x2", "4" (tiles, most square), "b:2" (batch parts) or "b:2x1x2" (both).
 Grid parse_stage(const std::string& text) {
-  static const std::regex form("(?:b:([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5})x([1-9][0-9]{0,5}))?)|"
-                               "([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5}))?");
+  static const std::regex form(
+      "(?:b:([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5})x([1-9][0-9]{0,5}))?)|"
+      "([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5}))?");
   std::smatch match;
   validate(std::regex_match(text, match, form),
            "'{}' in --stages is not a stage; use rows x columns such as 2x2, a number of tiles, "
@@ -42,7 +43,8 @@ int number_of_spatial_stages(const ParallelOptions& options) {
 
 int tiles_of(const ParallelOptions& options, int stage) {
   if (options.spatial_parts.empty()) return 4;
-  return options.spatial_parts.size() == 1 ? options.spatial_parts[0] : options.spatial_parts[stage];
+  return options.spatial_parts.size() == 1 ? options.spatial_parts[0]
+                                           : options.spatial_parts[stage];
 }
 
 std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
@@ -50,10 +52,11 @@ std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
   const int splits = options.split_size > 0 ? options.split_size : std::max(1, spatial + 1);
   validate(spatial <= splits, "--spatial-size {} is more than --split-size {}; use at most {}",
            spatial, splits, splits);
-  validate(options.spatial_parts.size() <= 1 ||
-               static_cast<int>(options.spatial_parts.size()) == spatial,
-           "--num-spatial-parts {} names {} stages, but --spatial-size is {}; give one number or {}",
-           fmt::join(options.spatial_parts, ","), options.spatial_parts.size(), spatial, spatial);
+  validate(
+      options.spatial_parts.size() <= 1 ||
+          static_cast<int>(options.spatial_parts.size()) == spatial,
+      "--num-spatial-parts {} names {} stages, but --spatial-size is {}; give one number or {}",
+      fmt::join(options.spatial_parts, ","), options.spatial_parts.size(), spatial, spatial);
   std::vector<Grid> stages;
   for (int stage = 0; stage < splits; ++stage) {
     if (stage < spatial) {
@@ -80,11 +83,12 @@ Layout::Layout(const ParallelOptions& options, int ranks)
     first_position_.push_back(group_size_);
     group_size_ += grid.size();
   }
-  validate(ranks % group_size_ == 0,
-           "{} stage{} of {} rank{} need{} a multiple of {} ranks, not {}; start with mpirun -np {}",
-           stages_.size(), stages_.size() == 1 ? "" : "s", arithmetic(stages_),
-           group_size_ == 1 ? "" : "s", stages_.size() == 1 ? "s" : "", group_size_, ranks,
-           group_size_ * std::max(1, ranks / group_size_));
+  validate(
+      ranks % group_size_ == 0,
+      "{} stage{} of {} rank{} need{} a multiple of {} ranks, not {}; start with mpirun -np {}",
+      stages_.size(), stages_.size() == 1 ? "" : "s", arithmetic(stages_),
+      group_size_ == 1 ? "" : "s", stages_.size() == 1 ? "s" : "", group_size_, ranks,
+      group_size_ * std::max(1, ranks / group_size_));
   replicas_ = ranks / group_size_;
 }
 

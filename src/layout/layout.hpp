@@ -9,12 +9,13 @@ namespace mpi4dl {
 
 /// The flags that say how a model is spread over ranks, in the vocabulary of MPI4DL.
 struct ParallelOptions {
-  int split_size = 0;             ///< stages; 0: 1 on one rank, 2 where there are spatial parts
-  int spatial_size = -1;          ///< leading stages that are spatial; -1: 1 if there are parts
-  std::vector<int> spatial_parts = {};  ///< tiles of each spatial stage: one number for all, or one each
+  int split_size = 0;     ///< stages; 0: 1 on one rank, 2 where there are spatial parts
+  int spatial_size = -1;  ///< leading stages that are spatial; -1: 1 if there are parts
+  std::vector<int> spatial_parts =
+      {};  ///< tiles of each spatial stage: one number for all, or one each
   std::string slice_method = "square";
-  int local_dp = 1;               ///< ranks that share the batch of each later stage
-  std::string stages = {};        ///< the general form, such as "2x2,2x1,b:2,1"; overrides the above
+  int local_dp = 1;         ///< ranks that share the batch of each later stage
+  std::string stages = {};  ///< the general form, such as "2x2,2x1,b:2,1"; overrides the above
   bool gems = false;
 };
 

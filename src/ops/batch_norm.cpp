@@ -49,8 +49,10 @@ class BatchNormTape : public Tape {
   at::Tensor forward(const at::Tensor& bias) const {
     if (input_.box.empty()) return input_.data;
     const at::Tensor scale = weight_.to(at::kDouble) * inverse_deviation_;
-    return (wide_input() - broadcast(mean_)).mul_(broadcast(scale)).add_(broadcast(bias)).to(
-        input_.data.scalar_type());
+    return (wide_input() - broadcast(mean_))
+        .mul_(broadcast(scale))
+        .add_(broadcast(bias))
+        .to(input_.data.scalar_type());
   }
 
   Gradients backward(const at::Tensor& gradient) override {

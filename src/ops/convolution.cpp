@@ -27,8 +27,8 @@ class ConvolutionTape : public Tape {
   }
 
   at::Tensor forward(const at::Tensor& bias) const {
-    return at::convolution(input_, weight_, bias, stride_, padding_, dilation_, /*transposed=*/false,
-                           std::vector<int64_t>(stride_.size(), 0), groups_);
+    return at::convolution(input_, weight_, bias, stride_, padding_, dilation_,
+                           /*transposed=*/false, std::vector<int64_t>(stride_.size(), 0), groups_);
   }
 
   Gradients backward(const at::Tensor& gradient) override {
@@ -43,8 +43,8 @@ class ConvolutionTape : public Tape {
 
  private:
   at::Tensor input_, weight_;
-  Padding frame_;                  // already around the input
-  std::vector<int64_t> padding_;   // left to libtorch
+  Padding frame_;                 // already around the input
+  std::vector<int64_t> padding_;  // left to libtorch
   std::vector<int64_t> stride_, dilation_;
   int64_t groups_;
   bool bias_;

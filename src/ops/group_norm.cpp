@@ -34,7 +34,8 @@ class GroupNormTape : public Tape {
     at::Tensor sums = at::stack({sum_groups(dxhat), sum_groups(dxhat * xhat)}).to(at::kDouble);
     if (ranks_ != nullptr) ranks_->all_reduce(sums);
     const auto type = dxhat.scalar_type();
-    const at::Tensor correction = ((sums[0] / count_).to(type) + xhat * (sums[1] / count_).to(type));
+    const at::Tensor correction =
+        ((sums[0] / count_).to(type) + xhat * (sums[1] / count_).to(type));
     const at::Tensor scale = inverse_deviation_.to(type);
     Patch dx{input_.box, ungrouped(dxhat * scale).contiguous()};
     const Patch shared{input_.box, ungrouped(correction * scale)};
@@ -66,7 +67,9 @@ class GroupNormTape : public Tape {
     for (int64_t axis = 2; axis < x.dim(); ++axis) dims.push_back(axis);
     return x.sum(dims, /*keepdim=*/true);
   }
-  static at::Tensor sum_channels(const at::Tensor& x) { return x.transpose(0, 1).flatten(1).sum(1); }
+  static at::Tensor sum_channels(const at::Tensor& x) {
+    return x.transpose(0, 1).flatten(1).sum(1);
+  }
 
   const Communicator* ranks_;
   int64_t groups_;

@@ -31,7 +31,9 @@ struct Runner {
 
 }  // namespace
 
-TileResult run(const TileRun& run) { return std::visit(Runner{run}, run.node().op); }
+TileResult run(const TileRun& run) {
+  return std::visit(Runner{run}, run.node().op);
+}
 
 bool collective(const Operator& op) {
   return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op) ||

@@ -16,7 +16,8 @@ namespace mpi4dl {
 /// keep. Values depend on seed and name alone: every rank and layout starts from the same ones.
 class Parameters {
  public:
-  Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type, uint64_t seed);
+  Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
+             uint64_t seed);
 
   /// As listed in the node.
   const std::vector<at::Tensor>& of(int node) const { return values_[node]; }

@@ -33,8 +33,9 @@ class MaxPoolTape : public Tape {
   at::Tensor forward() {
     const auto& a = arguments_;
     auto [output, indices] =
-        a.volume() ? at::max_pool3d_with_indices(input_, a.kernel, a.stride, a.no_padding, a.dilation)
-                   : at::max_pool2d_with_indices(input_, a.kernel, a.stride, a.no_padding, a.dilation);
+        a.volume()
+            ? at::max_pool3d_with_indices(input_, a.kernel, a.stride, a.no_padding, a.dilation)
+            : at::max_pool2d_with_indices(input_, a.kernel, a.stride, a.no_padding, a.dilation);
     indices_ = indices;
     return output;
   }
@@ -42,10 +43,11 @@ class MaxPoolTape : public Tape {
   Gradients backward(const at::Tensor& gradient) override {
     const auto& a = arguments_;
     const at::Tensor padded =
-        a.volume() ? at::max_pool3d_with_indices_backward(gradient, input_, a.kernel, a.stride,
-                                                          a.no_padding, a.dilation, false, indices_)
-                   : at::max_pool2d_with_indices_backward(gradient, input_, a.kernel, a.stride,
-                                                          a.no_padding, a.dilation, false, indices_);
+        a.volume()
+            ? at::max_pool3d_with_indices_backward(gradient, input_, a.kernel, a.stride,
+                                                   a.no_padding, a.dilation, false, indices_)
+            : at::max_pool2d_with_indices_backward(gradient, input_, a.kernel, a.stride,
+                                                   a.no_padding, a.dilation, false, indices_);
     return {{unpad(padded, frame_)}, {}};
   }
 
@@ -56,7 +58,8 @@ class MaxPoolTape : public Tape {
 };
 
 /// By how much each output's sum is divided along one axis, as a column that broadcasts.
-at::Tensor divisors(const Window& window, const Interval& outputs, int64_t length, bool include_pad) {
+at::Tensor divisors(const Window& window, const Interval& outputs, int64_t length,
+                    bool include_pad) {
   at::Tensor counts = at::empty({outputs.length()}, at::kDouble);
   for (int64_t o = outputs.begin; o < outputs.end; ++o) {
     const int64_t begin = o * window.stride - window.padding;
@@ -84,7 +87,9 @@ at::Tensor all_divisors(const AvgPool& op, const TileRun& run, const std::vector
 class AvgPoolTape : public Tape {
  public:
   AvgPoolTape(PoolArguments arguments, Padding frame, at::Tensor divisors)
-      : arguments_(std::move(arguments)), frame_(std::move(frame)), divisors_(std::move(divisors)) {}
+      : arguments_(std::move(arguments)),
+        frame_(std::move(frame)),
+        divisors_(std::move(divisors)) {}
 
   at::Tensor forward(const at::Tensor& padded) {
     shape_ = padded.sizes().vec();
@@ -100,11 +105,10 @@ class AvgPoolTape : public Tape {
     const auto& a = arguments_;
     const at::Tensor share = gradient.div(divisors_);
     const at::Tensor like = at::empty(shape_, options_);  // only its shape is read
-    const at::Tensor padded =
-        a.volume() ? at::avg_pool3d_backward(share, like, a.kernel, a.stride, a.no_padding, false,
-                                             true, kSum)
-                   : at::avg_pool2d_backward(share, like, a.kernel, a.stride, a.no_padding, false,
-                                             true, kSum);
+    const at::Tensor padded = a.volume() ? at::avg_pool3d_backward(share, like, a.kernel, a.stride,
+                                                                   a.no_padding, false, true, kSum)
+                                         : at::avg_pool2d_backward(share, like, a.kernel, a.stride,
+                                                                   a.no_padding, false, true, kSum);
     return {{unpad(padded, frame_)}, {}};
   }
 
@@ -131,7 +135,8 @@ class GlobalAvgPoolTape : public Tape {
 
   at::Tensor forward(const at::Tensor& input) {
     const Patch part = make_patch(pooling_.comm(), part_box(), type_);
-    if (!input_.empty()) part.data.copy_(input.sum(spatial_axes()).div_(static_cast<double>(pixels_)));
+    if (!input_.empty())
+      part.data.copy_(input.sum(spatial_axes()).div_(static_cast<double>(pixels_)));
     const Patch whole = make_patch(pooling_.comm(), owned_, type_);
     whole.data.zero_();
     pooling_.run_adjoint(part, whole);
@@ -175,8 +180,8 @@ TileResult run_avg_pool(const AvgPool& op, const TileRun& run) {
   const Patch& input = run.inputs[0];
   const std::vector<Window> wins = windows(op, input.box.axes() - 2);
   const Padding frame = padding_around(input.box, run.output, wins);
-  auto tape = std::make_unique<AvgPoolTape>(
-      PoolArguments(wins), frame, all_divisors(op, run, wins, input.data.scalar_type()));
+  auto tape = std::make_unique<AvgPoolTape>(PoolArguments(wins), frame,
+                                            all_divisors(op, run, wins, input.data.scalar_type()));
   at::Tensor output = tape->forward(pad(input.data, frame, 0));
   return {std::move(output), std::move(tape)};
 }

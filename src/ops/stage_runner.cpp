@@ -58,9 +58,8 @@ StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, Batch
       exchanges_[id] = std::make_unique<Redistribution>(
           stage_, one_box_each(value.owned), one_box_each(value.extended), "halo of " + node.name);
     if (std::holds_alternative<GlobalAvgPool>(node.op))
-      poolings_[id] =
-          std::make_unique<Redistribution>(stage_, one_box_each(value.owned),
-                                           one_box_each(pooling_parts(plan, id)), node.name);
+      poolings_[id] = std::make_unique<Redistribution>(
+          stage_, one_box_each(value.owned), one_box_each(pooling_parts(plan, id)), node.name);
   }
   for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
 }

@@ -53,14 +53,15 @@ Source sources(const Upsample& op, const Interval& outputs, const Interval& patc
                 at::zeros({count}, at::kDouble)};
   for (int64_t i = 0; i < count; ++i) {
     const int64_t o = outputs.begin + i;
-    const double place = op.mode == Interpolation::nearest
-                             ? static_cast<double>(o / op.factor)
-                             : std::max((static_cast<double>(o) + 0.5) / static_cast<double>(op.factor) - 0.5, 0.0);
+    const double place =
+        op.mode == Interpolation::nearest
+            ? static_cast<double>(o / op.factor)
+            : std::max((static_cast<double>(o) + 0.5) / static_cast<double>(op.factor) - 0.5, 0.0);
     const auto below = static_cast<int64_t>(std::floor(place));
     source.first.data_ptr<int64_t>()[i] = below - patch.begin;
-    source.second.data_ptr<int64_t>()[i] =
-        op.mode == Interpolation::nearest ? below - patch.begin
-                                          : std::min(below + 1, length - 1) - patch.begin;
+    source.second.data_ptr<int64_t>()[i] = op.mode == Interpolation::nearest
+                                               ? below - patch.begin
+                                               : std::min(below + 1, length - 1) - patch.begin;
     source.share.data_ptr<double>()[i] = place - static_cast<double>(below);
   }
   return source;

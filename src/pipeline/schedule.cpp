@@ -7,8 +7,12 @@
 namespace mpi4dl {
 namespace {
 
-Action forward(int batch, int direction = 0) { return {Action::Kind::forward, batch, direction}; }
-Action backward(int batch, int direction = 0) { return {Action::Kind::backward, batch, direction}; }
+Action forward(int batch, int direction = 0) {
+  return {Action::Kind::forward, batch, direction};
+}
+Action backward(int batch, int direction = 0) {
+  return {Action::Kind::backward, batch, direction};
+}
 
 }  // namespace
 

@@ -59,7 +59,8 @@ class Player {
     const auto of = [&](Action::Kind kind, int where) {
       return StageAction{kind, action.direction, where, action.batch};
     };
-    if (action.kind == forward) return stage == 0 ? std::vector<StageAction>{} : std::vector{of(forward, stage - 1)};
+    if (action.kind == forward)
+      return stage == 0 ? std::vector<StageAction>{} : std::vector{of(forward, stage - 1)};
     std::vector<StageAction> needed{of(forward, stage)};
     if (stage < last_stage()) needed.push_back(of(backward, stage + 1));
     return needed;
@@ -142,7 +143,8 @@ std::string to_grid(const Simulation& simulation, int ranks) {
   const auto columns = static_cast<size_t>(std::ceil(simulation.duration));
   std::vector<std::vector<std::string>> cells(ranks, std::vector<std::string>(columns, "."));
   for (const auto& span : simulation.spans)
-    for (auto at = static_cast<size_t>(span.begin); at < static_cast<size_t>(std::ceil(span.end)); ++at)
+    for (auto at = static_cast<size_t>(span.begin); at < static_cast<size_t>(std::ceil(span.end));
+         ++at)
       cells[span.rank][at] = to_string({span.action});
   std::string text;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -25,9 +25,9 @@ struct Simulation {
   bool complete = false;
   std::string stuck;  ///< who waits for what, where the schedule does not end
   double duration = 0;
-  double bubble = 0;              ///< the share of all ranks' time in which they wait
-  std::vector<int> peak_live;     ///< by rank: micro-batches between forward and backward at once
-  std::vector<Span> spans;        ///< in the order of their beginning
+  double bubble = 0;           ///< the share of all ranks' time in which they wait
+  std::vector<int> peak_live;  ///< by rank: micro-batches between forward and backward at once
+  std::vector<Span> spans;     ///< in the order of their beginning
 };
 
 /// Plays one replica: a stage starts an action when all its ranks have come to it and the stage

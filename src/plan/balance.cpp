@@ -62,9 +62,10 @@ std::vector<CellRange> given_balance(const Graph& graph, const std::vector<Grid>
   check_enough_cells(graph, stages.size());
   const int sum = std::accumulate(cells.begin(), cells.end(), 0);
   const bool positive = std::all_of(cells.begin(), cells.end(), [](int c) { return c > 0; });
-  validate(cells.size() == stages.size() && sum == static_cast<int>(graph.cells().size()) && positive,
-           "--balance {} must name {} positive numbers of cells that sum to {}, not {}",
-           fmt::join(cells, ","), stages.size(), graph.cells().size(), sum);
+  validate(
+      cells.size() == stages.size() && sum == static_cast<int>(graph.cells().size()) && positive,
+      "--balance {} must name {} positive numbers of cells that sum to {}, not {}",
+      fmt::join(cells, ","), stages.size(), graph.cells().size(), sum);
   std::vector<CellRange> ranges;
   int first = 0;
   for (const int count : cells) {

@@ -62,8 +62,8 @@ void BoundsInference::find_joined() {
   for (int id = static_cast<int>(consumers_.size()) - 1; id >= 0; --id) {
     const Node& node = plan_.graph_->node(id);
     plan_.values_[id].joined =
-        !node.shape.spatial() || (plan_.runs(id) && !fits(id) && node.parameters.empty() &&
-                                  only_feeds_joined(id));
+        !node.shape.spatial() ||
+        (plan_.runs(id) && !fits(id) && node.parameters.empty() && only_feeds_joined(id));
   }
 }
 

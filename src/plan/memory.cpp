@@ -127,7 +127,8 @@ class PaperStep {
       const bool copy = padded(id) && !(is_any<Convolution>(what) && symmetric(id));
       kept_[id].push_back(copy ? take_bytes(padded_elements(id) * element_size_) : source(id, 0));
       if (is_any<MaxPool>(what))
-        kept_[id].push_back(take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
+        kept_[id].push_back(
+            take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
       return take(computed(id));
     }
     if (is_any<AvgPool>(what)) {
@@ -168,7 +169,8 @@ class PaperStep {
     const Operator& what = op(id);
     if (is_any<Add, Concat, Identity>(what)) return std::vector<Held>(inputs(id).size(), gradient);
     if (is_any<Convolution>(what) && symmetric(id)) return {take(plan_.needed(id, 0, rank_))};
-    if (is_any<Convolution, MaxPool>(what)) return {take_bytes(padded_elements(id) * element_size_)};
+    if (is_any<Convolution, MaxPool>(what))
+      return {take_bytes(padded_elements(id) * element_size_)};
     if (is_any<AvgPool>(what)) {
       const Held share = take(computed(id));
       const Held like = take_bytes(padded_elements(id) * element_size_);

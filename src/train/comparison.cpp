@@ -10,7 +10,9 @@
 namespace mpi4dl {
 namespace {
 
-double length_of(const at::Tensor& values) { return values.to(at::kDouble).norm().item<double>(); }
+double length_of(const at::Tensor& values) {
+  return values.to(at::kDouble).norm().item<double>();
+}
 
 double total_norm(const std::map<std::string, at::Tensor>& tensors) {
   double squares = 0;

@@ -96,9 +96,7 @@ TEST(WaitUntil, GivesUpWhenTimeIsUpAndNotBefore) {
   const auto start = std::chrono::steady_clock::now();
   const std::string sentence = sentence_of(/*timeout_seconds=*/0.2, [] {
     wait_until([] { return false; }, world().context(),
-               [] {
-                 return WaitReason{"paper", 42, 7, nullptr};
-               });
+               [] { return WaitReason{"paper", 42, 7, nullptr}; });
   });
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited.count(), 0.2);

@@ -168,11 +168,10 @@ TEST(Complaint, AboutAMissingInput) {
 }
 
 TEST(Complaint, AboutTheNumberOfInputs) {
-  EXPECT_EQ(complaint([](Graph& graph) {
-              graph.add("relu", Relu{}, {graph.input(), graph.input()});
-            }),
-            "stem.relu (relu) cannot read input (3x16x20) and input (3x16x20): "
-            "it has 1 input, not 2");
+  EXPECT_EQ(
+      complaint([](Graph& graph) { graph.add("relu", Relu{}, {graph.input(), graph.input()}); }),
+      "stem.relu (relu) cannot read input (3x16x20) and input (3x16x20): "
+      "it has 1 input, not 2");
 }
 
 TEST(Complaint, AboutLinearOnASpatialValue) {

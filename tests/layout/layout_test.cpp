@@ -26,7 +26,8 @@ TEST(Layout, OfOneRankNeedsNoFlags) {
 TEST(Layout, CountsRanksAsTheReferenceDoes) {
   EXPECT_EQ(Layout({.split_size = 2, .spatial_parts = {4}}, 5).group_size(), 5);
   EXPECT_EQ(Layout({.split_size = 3, .spatial_size = 2, .spatial_parts = {4}}, 9).group_size(), 9);
-  EXPECT_EQ(Layout({.split_size = 3, .spatial_size = 2, .spatial_parts = {4, 2}}, 7).group_size(), 7);
+  EXPECT_EQ(Layout({.split_size = 3, .spatial_size = 2, .spatial_parts = {4, 2}}, 7).group_size(),
+            7);
   EXPECT_EQ(Layout({.split_size = 2, .spatial_parts = {4}, .local_dp = 2}, 6).group_size(), 6);
   EXPECT_EQ(Layout({.split_size = 5, .spatial_size = 1}, 8).group_size(), 8);
 }

@@ -7,8 +7,8 @@
 #include "support/oracle/amoebanet.hpp"
 #include "support/oracle/resnet.hpp"
 #include "support/world.hpp"
-#include "train/comparison.hpp"
 #include "train/loss.hpp"
+#include "train/step.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -84,6 +84,22 @@ StepResult theirs(Oracle model, const Question& question) {
   return step;
 }
 
+/// Tensors whose norm is below `zero` count as zero, the others are held to their own size.
+void expect_close(const Tensors& result, const Tensors& expected, double zero) {
+  ASSERT_EQ(names(result), names(expected));
+  for (const auto& [name, values] : expected) {
+    const double norm = values.norm().item<double>();
+    const double apart = (result.at(name) - values).norm().item<double>();
+    EXPECT_LE(apart, norm < zero ? zero : kTolerance * norm) << name;
+  }
+}
+
+double total_norm(const Tensors& tensors) {
+  double squares = 0;
+  for (const auto& [name, values] : tensors) squares += values.square().sum().item<double>();
+  return std::sqrt(squares);
+}
+
 template <typename Oracle>
 void expect_equal(const Graph& graph, const Oracle& oracle) {
   const Answer mine = ours(graph);
@@ -91,65 +107,77 @@ void expect_equal(const Graph& graph, const Oracle& oracle) {
   for (const auto& parameter : oracle->named_parameters())
     weights[parameter.key()] = parameter.value();
   ASSERT_EQ(names(mine.question.weights), names(weights));
+
   const StepResult expected = theirs(oracle, mine.question);
-  ASSERT_EQ(names(mine.step.gradients), names(expected.gradients));
-  ASSERT_EQ(names(mine.step.statistics), names(expected.statistics));
   EXPECT_NEAR(mine.step.loss, expected.loss, kTolerance * expected.loss);
-  const Comparison comparison = compare(mine.step, expected);
-  EXPECT_LT(comparison.max_relative_error, kTolerance) << comparison.worst;
-  ::testing::Test::RecordProperty("max_relative_error",
-                                  fmt::format("{:.1e}", comparison.max_relative_error));
-  fmt::print("  {:.1e}\n", comparison.max_relative_error);
+  expect_close({{"logits", mine.step.logits}}, {{"logits", expected.logits}}, 0);
+  expect_close(mine.step.statistics, expected.statistics, 0);
+  // A bias in front of a batch norm changes nothing: its gradient is zero but for rounding.
+  expect_close(mine.step.gradients, expected.gradients, 1e-14 * total_norm(expected.gradients));
 }
 
-using Size = std::pair<int64_t, int64_t>;
-const std::vector<Size> kSizes{{64, 64}, {96, 64}, {100, 100}, {127, 127}};
+struct ResNetCase {
+  int version, depth;
+  int64_t height, width;
+  bool global_pool_head;
+};
 
-void expect_resnets_equal(int version, int depth, const std::vector<Size>& sizes) {
-  for (const auto& [height, width] : sizes)
-    for (const bool global_pool_head : {false, true}) {
-      SCOPED_TRACE(fmt::format("depth {}, image {}x{}, global pool head {}", depth, height, width,
-                               global_pool_head));
-      const ModelOptions options{.name = "resnet",
-                                 .image = {height, width},
-                                 .resnet_version = version,
-                                 .depth = depth,
-                                 .global_pool_head = global_pool_head};
-      expect_equal(build_model(options),
-                   oracle::ResNet(oracle::ResNetOptions{.version = version,
-                                                        .depth = depth,
-                                                        .height = height,
-                                                        .width = width,
-                                                        .global_pool_head = global_pool_head}));
-    }
+class ResNetOracle : public ::testing::TestWithParam<ResNetCase> {};
+
+TEST_P(ResNetOracle, GivesTheSameStep) {
+  const ResNetCase c = GetParam();
+  const ModelOptions options{.name = "resnet",
+                             .image = {c.height, c.width},
+                             .resnet_version = c.version,
+                             .depth = c.depth,
+                             .global_pool_head = c.global_pool_head};
+  const oracle::ResNetOptions same{.version = c.version,
+                                   .depth = c.depth,
+                                   .height = c.height,
+                                   .width = c.width,
+                                   .global_pool_head = c.global_pool_head};
+  expect_equal(build_model(options), oracle::ResNet(same));
 }
 
-void expect_amoebanets_equal(int layers, int64_t filters, const std::vector<Size>& sizes) {
-  for (const auto& [height, width] : sizes) {
-    SCOPED_TRACE(fmt::format("({}, {}), image {}x{}", layers, filters, height, width));
-    const ModelOptions options{.name = "amoebanet",
-                               .image = {height, width},
-                               .num_layers = layers,
-                               .num_filters = filters};
-    expect_equal(build_model(options), oracle::AmoebaNet(oracle::AmoebaNetOptions{
-                                           .num_layers = layers, .num_filters = filters}));
-  }
+INSTANTIATE_TEST_SUITE_P(
+    Version1, ResNetOracle,
+    ::testing::Values(ResNetCase{1, 8, 64, 64, false}, ResNetCase{1, 8, 96, 64, true},
+                      ResNetCase{1, 8, 100, 100, true}, ResNetCase{1, 8, 127, 127, false},
+                      ResNetCase{1, 20, 64, 64, true}, ResNetCase{1, 20, 96, 64, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Version2, ResNetOracle,
+    ::testing::Values(ResNetCase{2, 11, 64, 64, true}, ResNetCase{2, 11, 96, 64, false},
+                      ResNetCase{2, 11, 100, 100, false}, ResNetCase{2, 11, 127, 127, true},
+                      ResNetCase{2, 29, 64, 64, false}, ResNetCase{2, 29, 48, 64, true}));
+
+struct AmoebaNetCase {
+  int layers;
+  int64_t filters;
+  int64_t height, width;
+};
+
+class AmoebaNetOracle : public ::testing::TestWithParam<AmoebaNetCase> {};
+
+TEST_P(AmoebaNetOracle, GivesTheSameStep) {
+  const AmoebaNetCase c = GetParam();
+  const ModelOptions options{.name = "amoebanet",
+                             .image = {c.height, c.width},
+                             .num_layers = c.layers,
+                             .num_filters = c.filters};
+  const oracle::AmoebaNetOptions same{.num_layers = c.layers, .num_filters = c.filters};
+  expect_equal(build_model(options), oracle::AmoebaNet(same));
 }
 
-TEST(Oracle, ResNetVersion1) {
-  expect_resnets_equal(1, 8, kSizes);
-  expect_resnets_equal(1, 20, kSizes);
-}
-
-TEST(Oracle, ResNetVersion2) {
-  expect_resnets_equal(2, 11, kSizes);
-  expect_resnets_equal(2, 29, kSizes);
-}
-
-TEST(Oracle, AmoebaNet) {
-  expect_amoebanets_equal(3, 32, kSizes);
-  expect_amoebanets_equal(6, 64, kSizes);
-}
+INSTANTIATE_TEST_SUITE_P(Small, AmoebaNetOracle,
+                         ::testing::Values(AmoebaNetCase{3, 32, 64, 64},
+                                           AmoebaNetCase{3, 32, 96, 64},
+                                           AmoebaNetCase{3, 32, 100, 100},
+                                           AmoebaNetCase{3, 32, 127, 127}));
+INSTANTIATE_TEST_SUITE_P(Large, AmoebaNetOracle,
+                         ::testing::Values(AmoebaNetCase{6, 64, 64, 64},
+                                           AmoebaNetCase{6, 64, 96, 64},
+                                           AmoebaNetCase{6, 64, 100, 100},
+                                           AmoebaNetCase{6, 64, 127, 127}));
 
 }  // namespace
 }  // namespace mpi4dl

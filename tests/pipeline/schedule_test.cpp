@@ -7,7 +7,9 @@
 namespace mpi4dl {
 namespace {
 
-Layout pipeline(int stages) { return Layout({.split_size = stages, .spatial_size = 0}, stages); }
+Layout pipeline(int stages) {
+  return Layout({.split_size = stages, .spatial_size = 0}, stages);
+}
 
 using Kind = Schedule (*)(const PipelineShape&, int);
 
@@ -61,8 +63,12 @@ Simulation play_gems(const std::string& stages, int ranks, int times) {
 }
 
 TEST(Simulator, GemsKeepsTheActivationsOfOneReplicaAlive) {
-  for (const auto& [stages, ranks] : std::vector<std::pair<std::string, int>>{
-           {"1,1", 2}, {"1,1,1", 3}, {"1,1,1,1", 4}, {"2x2,1", 5}, {"2x2,2x1,1", 7}, {"3,b:2,1", 6}}) {
+  for (const auto& [stages, ranks] : std::vector<std::pair<std::string, int>>{{"1,1", 2},
+                                                                              {"1,1,1", 3},
+                                                                              {"1,1,1,1", 4},
+                                                                              {"2x2,1", 5},
+                                                                              {"2x2,2x1,1", 7},
+                                                                              {"3,b:2,1", 6}}) {
     const Simulation played = play_gems(stages, ranks, /*times=*/4);
     EXPECT_TRUE(played.complete) << stages << ": " << played.stuck;
     EXPECT_EQ(played.peak_live, std::vector<int>(ranks, 1)) << stages;
@@ -77,8 +83,8 @@ TEST(Simulator, GemsOverlapsOneDirectionsBackwardWithTheOthersForward) {
 TEST(Simulator, SaysWhoIsStuck) {
   const Layout layout = pipeline(2);
   // Rank 1 wants the second micro-batch back before it has gone forward.
-  const std::vector<Schedule> by_rank{gpipe({2, 2}, 0),
-                                      {{Action::Kind::backward, 1, 0}, {Action::Kind::forward, 0, 0}}};
+  const std::vector<Schedule> by_rank{
+      gpipe({2, 2}, 0), {{Action::Kind::backward, 1, 0}, {Action::Kind::forward, 0, 0}}};
   const Simulation played = simulate(layout, by_rank, std::vector<StageCost>(2));
   EXPECT_FALSE(played.complete);
   EXPECT_EQ(played.stuck, "rank 0 waits to start B0 of stage 0");

@@ -8,7 +8,9 @@
 namespace mpi4dl {
 namespace {
 
-Graph resnet() { return build_model({.name = "resnet", .image = {64, 64}, .depth = 29}); }
+Graph resnet() {
+  return build_model({.name = "resnet", .image = {64, 64}, .depth = 29});
+}
 
 std::vector<int> sizes(const std::vector<CellRange>& ranges) {
   std::vector<int> cells;

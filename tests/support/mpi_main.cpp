@@ -23,7 +23,9 @@ std::string name_of(const ::testing::TestInfo& test) {
 
 /// The sentence of a failing rank should name its test.
 class Activity : public ::testing::EmptyTestEventListener {
-  void OnTestStart(const ::testing::TestInfo& test) override { session().doing(name_of(test)); }
+  void OnTestStart(const ::testing::TestInfo& test) override {
+    session().doing("running " + name_of(test));
+  }
 };
 
 /// Rank 0 reports as usual; from other ranks only failures are news.

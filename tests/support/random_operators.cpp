@@ -63,7 +63,10 @@ MaxPool draw_max_pool(Dice& dice, const Shape& input) {
   MaxPool op{.kernel = draw_kernel(dice, input)};
   if (dice.chance(0.7)) op.stride = draw_each(dice, input, 1, 3);
   op.padding = draw_padding(dice, op.kernel, /*only_half=*/true);
-  if (dice.chance(0.5)) op.dilation = draw_each(dice, input, 1, 3);
+  // A wider dilation could step over the whole image, and there is no largest of no pixels.
+  if (dice.chance(0.5))
+    for (const int64_t length : input.space)
+      op.dilation.push_back(dice.pick(1, std::min<int64_t>(length, 3)));
   op.ceil_mode = dice.chance(0.5);
   return op;
 }

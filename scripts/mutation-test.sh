@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# mutation-test.sh [NAME...]: proves that the tests notice when a rule of the arithmetic is broken.
+# Breaks one rule at a time in a copy of the sources (all of them, or those whose name contains one of
+# the words), builds the operator and transparency tests, and expects one of them to fail. Takes
+# about a minute for each rule. Exit 1 if a break goes unnoticed.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+ranks=4
+tests=(ops_operators_test ops_transparency_test)
+tree=$PWD/build/mutation
+export OMP_NUM_THREADS=1
+mkdir -p "$tree"
+
+# Files that are the same keep their time, so that the next build compiles only what differs.
+copy_sources() {
+  local file
+  while IFS= read -r file; do
+    cmp -s "$file" "$tree/$file" && continue
+    mkdir -p "$tree/$(dirname "$file")"
+    cp "$file" "$tree/$file"
+  done < <(find CMakeLists.txt cmake src tests -type f)
+}
+
+compile() {
+  cmake --build "$tree/build" --target "${tests[@]}" >build/mutation.log 2>&1 </dev/null
+}
+
+# Names the first test that fails; fails itself if none does. A test that hangs is one that fails.
+find_failing_test() {
+  local test output=$tree/output
+  for test in "${tests[@]}"; do
+    timeout --kill-after=5 300 mpirun -np "$ranks" "$tree/build/bin/tests/$test" \
+      --gtest_color=no --gtest_brief=0 >"$output" 2>&1 </dev/null && continue
+    # The last test that started is the one that failed, or that never ended.
+    echo "${test#ops_}: $(grep -o '\[ RUN      \] .*' "$output" | tail -n 1 | cut -c 14-)"
+    return 0
+  done
+  return 1
+}
+
+wanted=("$@")
+is_wanted() {
+  local word
+  [ ${#wanted[@]} -eq 0 ] && return 0
+  for word in "${wanted[@]}"; do
+    [[ $1 == *"$word"* ]] && return 0
+  done
+  return 1
+}
+
+broken=0 unnoticed=0
+say() { printf '%-52s %-9s %s\n' "$1" "$2" "${3:-}"; }
+
+# mutant NAME FILE OLD NEW: OLD must be in FILE exactly once.
+mutant() {
+  local name=$1 file=$2 old=$3 new=$4 text rest test
+  is_wanted "$name" || return 0
+  text=$(<"$file")
+  rest=${text/"$old"/}
+  if [[ $rest == "$text" || $rest == *"$old"* ]]; then
+    say "$name" STALE "its text is not in $file exactly once"
+    broken=$((broken + 1))
+    return 0
+  fi
+  printf '%s\n' "${text/"$old"/"$new"}" >"$tree/$file"
+  if ! compile; then
+    say "$name" BROKEN "it does not compile, see build/mutation.log"
+    broken=$((broken + 1))
+  elif test=$(find_failing_test); then
+    say "$name" noticed "$test"
+  else
+    say "$name" SURVIVED
+    unnoticed=$((unnoticed + 1))
+  fi
+  cp "$file" "$tree/$file"
+}
+
+copy_sources
+step "configure $tree" configure-mutation \
+  cmake -S "$tree" -B "$tree/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D MPI4DL_WERROR=OFF
+echo "==> build the sources as they are"
+compile || { tail -n 40 build/mutation.log >&2; exit 1; }
+if failing=$(find_failing_test); then
+  echo "the tests fail without any break: $failing" >&2
+  tail -n 40 "$tree/output" >&2
+  exit 1
+fi
+echo "==> break one rule at a time, $ranks ranks"
+
+# --- Exchanges ---
+
+mutant "halos are not exchanged" src/ops/stage_runner.cpp \
+  'runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);' \
+  'here.extended.view(intersect(owned, here.extended.box)).copy_(here.local.view(intersect(owned, here.extended.box)));'
+
+mutant "halo gradients are dropped" src/ops/stage_runner.cpp \
+  'runner_.exchanges_[id]->run_adjoint(here.extended, returned);' \
+  'if (const Box own = intersect(value.owned[rank], here.extended.box); !own.empty()) returned.view(own).copy_(here.extended.view(own));'
+
+mutant "halo gradients overwrite instead of adding" src/exchange/redistribution.cpp \
+  'Flight::State::launch(Combine::add,' \
+  'Flight::State::launch(Combine::copy,'
+
+mutant "gradients of margins are dropped" src/ops/stage_runner.cpp \
+  'accumulate(gradients_[producer].local, value.computed[rank], box, gradient);' \
+  'const Box own = intersect(box, value.owned[rank]); if (!own.empty()) accumulate(gradients_[producer].local, value.computed[rank], own, Patch{box, gradient}.view(own));'
+
+# --- Padding ---
+
+mutant "max pooling pads with zero" src/ops/pooling.cpp \
+  '-std::numeric_limits<double>::infinity()' \
+  '0'
+
+mutant "padding is not applied again under D2" src/plan/stage_plan.cpp \
+  'box[axis + 2] = {std::clamp<int64_t>(rows.begin, 0, length),' \
+  'if (design_.fused && !windows(to.op, spatial_axes).empty()) { box[axis + 2] = rows; continue; }
+    box[axis + 2] = {std::clamp<int64_t>(rows.begin, 0, length),'
+
+mutant "average pooling divides by the whole kernel" src/ops/pooling.cpp \
+  'include_pad ? end - begin : std::min(end, length) - std::max<int64_t>(begin, 0));' \
+  'include_pad ? end - begin : window.kernel);'
+
+mutant "average pooling takes tile borders for image borders" src/ops/pooling.cpp \
+  'std::min(end, length) - std::max<int64_t>(begin, 0));' \
+  'std::min(end, outputs.end * window.stride) - std::max<int64_t>(begin, outputs.begin * window.stride));'
+
+# --- Batch norm ---
+
+mutant "batch norm corrects margins too" src/ops/batch_norm.cpp \
+  'dx.view(owned_).sub_((xhat.view(owned_) * mean_dy_xhat)' \
+  'dx.data.sub_((xhat.data * mean_dy_xhat)'
+
+mutant "batch norm sums gradients over owned pixels only" src/ops/batch_norm.cpp \
+  'sums[0].copy_(dy.sum(dims));
+      sums[1].copy_((dy * normalised).sum(dims));' \
+  'sums[0].copy_(Patch{input_.box, dy}.view(owned_).sum(dims));
+      sums[1].copy_(Patch{input_.box, dy * normalised}.view(owned_).sum(dims));'
+
+mutant "batch norm measures margins too" src/ops/batch_norm.cpp \
+  ': input_.view(owned_).transpose(0, 1).flatten(1);' \
+  ': input_.data.transpose(0, 1).flatten(1);'
+
+mutant "batch norm measures each tile alone" src/ops/stage_runner.cpp \
+  'if (scope_ == BatchNormScope::global) context.statistics = &stage_;' \
+  ''
+
+mutant "batch norm reduces no gradients" src/ops/batch_norm.cpp \
+  'if (training_ && ranks_ != nullptr) ranks_->all_reduce(sums);' \
+  ''
+
+mutant "batch norm keeps the biased variance" src/ops/batch_norm.cpp \
+  'variance_ * (count_ / (count_ - 1).clamp_min(1))' \
+  'variance_'
+
+mutant "group norm corrects margins too" src/ops/group_norm.cpp \
+  'dx.view(owned_).sub_(shared.view(owned_));' \
+  'dx.data.sub_(shared.data);'
+
+mutant "group norm measures margins too" src/ops/group_norm.cpp \
+  'grouped(input_.view(owned_))' \
+  'grouped(input_.data)'
+
+# --- Sums over ranks ---
+
+mutant "parameter gradients are averaged over tiles" src/ops/parameters.cpp \
+  'if (parameter.trainable) ranks.all_reduce(gradients_[node][i]);' \
+  'if (parameter.trainable) { ranks.all_reduce(gradients_[node][i]); gradients_[node][i].div_(ranks.size()); }'
+
+mutant "the loss is a mean over each batch part" src/train/loss.cpp \
+  'static_cast<double>(effective_batch)' \
+  'static_cast<double>(logits.size(0) + 0 * effective_batch)'
+
+mutant "global pooling counts its first tile twice" src/ops/pooling.cpp \
+  'whole.data.zero_();' \
+  'if (owned_.empty()) whole.data.zero_(); else whole.data.copy_(part.data);'
+
+mutant "global pooling averages each tile" src/ops/pooling.cpp \
+  'pixels_(run.graph.node(run.node().inputs[0]).shape.elements() / run.node().shape.channels)' \
+  'pixels_(run.inputs[0].data.numel() / std::max<int64_t>(1, run.inputs[0].data.size(0) * run.node().shape.channels))'
+
+# --- Global positions ---
+
+mutant "dropout is keyed by the position in the tile" src/ops/pointwise.cpp \
+  'random_field(run.output, whole, key,' \
+  'random_field(Box::whole(run.output.shape()), whole, key,'
+
+mutant "bilinear upsampling ends at the tile" src/ops/upsampling.cpp \
+  'std::min(below + 1, length - 1) - patch.begin' \
+  'std::min(below + 1, (outputs.end - 1) / op.factor) - patch.begin'
+
+echo "==> $unnoticed went unnoticed, $broken could not be tried"
+[ $((unnoticed + broken)) -eq 0 ]
