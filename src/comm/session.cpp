@@ -1,6 +1,7 @@
 #include "comm/session.hpp"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -88,15 +89,18 @@ Session::~Session() {
 }
 
 void Session::fail(const std::exception& error) {
+  // libtorch appends a stack trace to its sentences.
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  const char* sentence = from_torch ? from_torch->what_without_backtrace() : error.what();
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
   // Often all ranks fail at once, with the same sentence: the first to speak ends the others.
   const int turn = std::min(world_->rank(), 20);
   std::this_thread::sleep_for(std::chrono::milliseconds(100) * turn);
   if (usage) {
-    std::fprintf(stderr, "mpi4dl: %s\n", error.what());
+    std::fprintf(stderr, "mpi4dl: %s\n", sentence);
   } else {
     std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),
-                 world_->size(), context_->doing.c_str(), error.what());
+                 world_->size(), context_->doing.c_str(), sentence);
   }
   std::fflush(nullptr);
   MPI_Abort(MPI_COMM_WORLD, usage ? 2 : 1);

@@ -17,8 +17,9 @@ Padding padding_around(const Box& patch, const Box& outputs, const std::vector<W
   for (size_t axis = 0; axis < windows.size(); ++axis) {
     const Interval need = windows[axis].need(outputs[static_cast<int>(axis) + 2]);
     const Interval& have = patch[static_cast<int>(axis) + 2];
-    padding.before.push_back(have.begin - need.begin);
-    padding.after.push_back(need.end - have.end);
+    // Outputs that see padding only: all of their input, whichever side of the image they are on.
+    padding.before.push_back(have.empty() ? need.length() : have.begin - need.begin);
+    padding.after.push_back(have.empty() ? 0 : need.end - have.end);
   }
   return padding;
 }

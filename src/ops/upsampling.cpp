@@ -112,11 +112,17 @@ TileResult run_transposed_convolution(const TransposedConvolution& op, const Til
   const Extents stride = or_default(op.stride, axes, 1), padding = or_default(op.padding, axes, 0);
   const Extents dilation = or_default(op.dilation, axes, 1), zero(axes, 0);
   const auto function = [&](const std::vector<at::Tensor>& leaves) {
-    at::Tensor values = at::convolution(leaves[0], leaves[1], {}, stride, zero, dilation,
-                                        /*transposed=*/true, zero, op.groups);
-    for (int axis = 2; axis < run.output.axes(); ++axis)
-      values = cut(values, axis, input.box[axis].begin * stride[axis - 2] - padding[axis - 2],
-                   run.output[axis]);
+    at::Tensor values;
+    if (input.box.empty()) {  // no input reaches these outputs
+      values = at::zeros(run.output.shape(), input.data.options()) +
+               (leaves[0].sum() + leaves[1].sum()) * 0;
+    } else {
+      values = at::convolution(leaves[0], leaves[1], {}, stride, zero, dilation,
+                               /*transposed=*/true, zero, op.groups);
+      for (int axis = 2; axis < run.output.axes(); ++axis)
+        values = cut(values, axis, input.box[axis].begin * stride[axis - 2] - padding[axis - 2],
+                     run.output[axis]);
+    }
     if (!op.bias) return values;
     std::vector<int64_t> shape(values.dim(), 1);
     shape[1] = -1;
