@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "comm/arena.hpp"
+
 namespace mpi4dl {
 
 class Communicator;
@@ -25,7 +27,6 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
  public:
   /// Null where the system does not let ranks map each other's memory. Collective over the node.
   static std::shared_ptr<SharedMemory> create(const Communicator& node);
-  ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
@@ -48,16 +49,16 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   int64_t reserved_bytes() const;
 
  private:
-  struct Arena;
-  struct Mapping {
+  struct Peer {
     int world_rank;
+    MappedFile mapping;  // none for this rank itself
     std::byte* base;
   };
   SharedMemory() = default;
   bool map_peers(const Communicator& node);
 
-  std::unique_ptr<Arena> arena_;
-  std::vector<Mapping> peers_;
+  Arena arena_;
+  std::vector<Peer> peers_;
 };
 
 /// One flag; lives in the arena until it is dropped.

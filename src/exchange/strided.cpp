@@ -6,11 +6,22 @@
 
 #include "base/error.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace mpi4dl {
 namespace {
 
 constexpr int64_t kCacheLine = 64;
-constexpr int64_t kRowsAhead = 12;
+constexpr int64_t kRowsAhead = 24;
+constexpr int64_t kLargeCopy = 64 * 1024;
+
+#ifdef __SSE2__
+constexpr bool kCanStream = true;
+#else
+constexpr bool kCanStream = false;
+#endif
 
 /// One axis of a copy; strides in bytes.
 struct Axis {
@@ -48,22 +59,50 @@ Loops plan_loops(const Strided& target, const Strided& source) {
   return loops;
 }
 
-void fetch(const std::byte* target, const std::byte* source, int64_t bytes) {
-  for (int64_t at = 0; at < bytes; at += kCacheLine) {
-    __builtin_prefetch(source + at, /*for writing=*/0);
-    __builtin_prefetch(target + at, /*for writing=*/1);
-  }
+/// Lines that this core will not read soon are written past its caches: fetching them first, only
+/// to overwrite them, would cost more than the copy.
+bool worth_streaming(const Axis& axis, const std::byte* target, int64_t bytes) {
+  const auto aligned = [](int64_t number) { return number % kCacheLine == 0; };
+  return kCanStream && axis.length * bytes >= kLargeCopy && aligned(bytes) &&
+         aligned(axis.target_stride) && aligned(reinterpret_cast<int64_t>(target));
+}
+
+void stream(std::byte* target, const std::byte* source, int64_t bytes) {
+#ifdef __SSE2__
+  for (int64_t at = 0; at < bytes; at += static_cast<int64_t>(sizeof(__m128i)))
+    _mm_stream_si128(reinterpret_cast<__m128i*>(target + at),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + at)));
+#else
+  std::memcpy(target, source, bytes);
+#endif
+}
+
+void finish_streaming() {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+/// The second-level cache takes more lines at a time than the first.
+void fetch(const std::byte* row, int64_t bytes) {
+  constexpr int kForReading = 0, kIntoSecondCache = 2;
+  for (int64_t at = 0; at < bytes; at += kCacheLine)
+    __builtin_prefetch(row + at, kForReading, kIntoSecondCache);
 }
 
 void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int64_t bytes) {
+  const bool streaming = worth_streaming(axis, target, bytes);
   for (int64_t row = 0; row < axis.length; ++row) {
-    if (row + kRowsAhead < axis.length)
-      fetch(target + kRowsAhead * axis.target_stride, source + kRowsAhead * axis.source_stride,
-            bytes);
-    std::memcpy(target, source, bytes);
+    if (row + kRowsAhead < axis.length) fetch(source + kRowsAhead * axis.source_stride, bytes);
+    if (streaming) {
+      stream(target, source, bytes);
+    } else {
+      std::memcpy(target, source, bytes);
+    }
     target += axis.target_stride;
     source += axis.source_stride;
   }
+  if (streaming) finish_streaming();
 }
 
 void copy_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {

@@ -1,0 +1,120 @@
+#include "comm/arena.hpp"
+
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kCacheLine = 64;
+
+int64_t round_up(int64_t bytes, int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(int descriptor, int64_t bytes) : reserved_bytes_(bytes + kHugePage) {
+  reserved_ =
+      mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved_ == MAP_FAILED) {
+    reserved_ = nullptr;
+    return;
+  }
+  auto* aligned =
+      reinterpret_cast<void*>(round_up(reinterpret_cast<int64_t>(reserved_), kHugePage));
+  void* base = mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                    descriptor, 0);
+  if (base != MAP_FAILED) base_ = static_cast<std::byte*>(base);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept {
+  *this = std::move(other);
+}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(reserved_, other.reserved_);
+  std::swap(reserved_bytes_, other.reserved_bytes_);
+  std::swap(base_, other.base_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (reserved_ != nullptr) munmap(reserved_, reserved_bytes_);
+}
+
+Arena::Arena() : descriptor_(memfd_create("mpi4dl", MFD_CLOEXEC)) {
+  const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  capacity_ = round_up(memory, kHugePage);
+  if (descriptor_ >= 0 && ftruncate(descriptor_, capacity_) == 0)
+    file_ = MappedFile(descriptor_, capacity_);
+}
+
+Arena::~Arena() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+/// The smallest kept block that wastes at most an eighth, or fresh memory.
+Arena::Block Arena::allocate(int64_t bytes) {
+  bytes = round_up(std::max<int64_t>(bytes, 1), kPage);
+  const std::lock_guard lock(mutex_);
+  const auto fit = free_blocks_.lower_bound(bytes);
+  if (fit != free_blocks_.end() && fit->first <= bytes + bytes / 8) {
+    const Block block{fit->second, fit->first};
+    free_blocks_.erase(fit);
+    return block;
+  }
+  ensure(used_ + bytes <= capacity_, "no room for {} more bytes in {} bytes of shared memory",
+         bytes, capacity_);
+  grow_to(used_ + bytes);
+  return {used_ - bytes, bytes};
+}
+
+/// Shared memory gets huge pages only by asking for each, once it exists. Where the kernel cannot
+/// (before Linux 6.1), ordinary pages do.
+void Arena::grow_to(int64_t bytes) {
+  used_ = bytes;
+  if (used_ <= huge_) return;
+  const int64_t end = round_up(used_, kHugePage);
+  for (int64_t page = huge_; page < end; page += kHugePage) base()[page] = std::byte{0};
+  const bool given = madvise(base() + huge_, end - huge_, MADV_COLLAPSE) == 0;
+  huge_ = given ? end : capacity_;
+}
+
+void Arena::release(const Block& block) {
+  const std::lock_guard lock(mutex_);
+  free_blocks_.emplace(block.bytes, block.offset);
+}
+
+int64_t Arena::allocate_flag() {
+  if (const std::lock_guard lock(mutex_); !free_flags_.empty()) {
+    const int64_t offset = free_flags_.back();
+    free_flags_.pop_back();
+    return offset;
+  }
+  const Block page = allocate(kPage);
+  const std::lock_guard lock(mutex_);
+  for (int64_t at = kCacheLine; at < kPage; at += kCacheLine)
+    free_flags_.push_back(page.offset + at);
+  return page.offset;
+}
+
+void Arena::release_flag(int64_t offset) {
+  const std::lock_guard lock(mutex_);
+  free_flags_.push_back(offset);
+}
+
+int64_t Arena::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace mpi4dl {
+
+/// A file in memory, mapped so that huge pages fit its start.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  MappedFile(int descriptor, int64_t bytes);
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  /// Null where the system refused.
+  std::byte* base() const { return base_; }
+
+ private:
+  void* reserved_ = nullptr;
+  int64_t reserved_bytes_ = 0;
+  std::byte* base_ = nullptr;
+};
+
+/// A growing region of memory that other processes can map. Freed blocks are kept by size and
+/// given out again. It grows by huge pages where the kernel has them: a column of a halo touches
+/// one page a row, and small pages would cost more than the pixels.
+class Arena {
+ public:
+  struct Block {
+    int64_t offset, bytes;
+  };
+
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  Block allocate(int64_t bytes);
+  void release(const Block& block);
+
+  /// The offset of a word with a cache line of its own, so that ranks that poll do not disturb
+  /// each other.
+  int64_t allocate_flag();
+  void release_flag(int64_t offset);
+
+  int descriptor() const { return descriptor_; }
+  int64_t capacity() const { return capacity_; }
+  std::byte* base() const { return file_.base(); }
+  /// Bytes that were ever in use.
+  int64_t used() const;
+
+ private:
+  void grow_to(int64_t bytes);
+
+  int descriptor_ = -1;
+  int64_t capacity_ = 0;
+  MappedFile file_;
+
+  mutable std::mutex mutex_;
+  int64_t used_ = 0;
+  int64_t huge_ = 0;                             // how far huge pages were asked for
+  std::multimap<int64_t, int64_t> free_blocks_;  // size -> offset
+  std::vector<int64_t> free_flags_;              // offsets
+};
+
+}  // namespace mpi4dl
