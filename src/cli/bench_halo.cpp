@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/halo_benchmark.hpp"
 #include "cli/image_size.hpp"
@@ -151,18 +152,17 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
   halo->option_defaults()->always_capture_default();
   halo->add_option("--image-size", command->image_size,
                    "Whole image: 512, or height x width: 512x768");
-  halo->add_option("--batch-size", options.batch, "Images")->check(CLI::PositiveNumber);
+  halo->add_option("--batch-size", options.batch, "Images")->check(at_least(1));
   halo->add_option("--halo-len", options.halo, "Rows and columns needed from each neighbour")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   halo->add_option("--in-channels", options.in_channels, "Channels of the image")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   halo->add_option("--out-channels", options.out_channels, "Channels of --compute's convolution")
-      ->check(CLI::PositiveNumber);
-  halo->add_option("--warmup", options.warmup, "Untimed exchanges")->check(CLI::NonNegativeNumber);
-  halo->add_option("--iterations", options.iterations, "Timed exchanges")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
+  halo->add_option("--warmup", options.warmup, "Untimed exchanges")->check(at_least(0));
+  halo->add_option("--iterations", options.iterations, "Timed exchanges")->check(at_least(1));
   halo->add_option("--num-spatial-parts", options.parts, "Tiles, one rank each")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->default_str("number of ranks");
   halo->add_option("--slice-method", options.slice_method,
                    "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "comm/session.hpp"
 
@@ -20,7 +21,7 @@ int run(Session& session, int argc, char** argv) {
   app.set_version_flag("--version", kVersion);
   double timeout = session.world().context().timeout_seconds;
   app.add_option("--timeout", timeout, "Seconds that a rank waits for another before the job ends")
-      ->check(CLI::PositiveNumber)
+      ->check(more_than(0))
       ->capture_default_str();
 
   Command chosen;

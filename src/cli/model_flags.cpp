@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/checks.hpp"
 #include "cli/image_size.hpp"
 #include "models/registry.hpp"
 
@@ -10,16 +11,16 @@ namespace mpi4dl {
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("--model", options.name, "One of: " + CLI::detail::join(model_names(), ", "));
   command.add_option("--image-size", image_size, "Pixels: 512, or height x width: 512x768");
-  command.add_option("--num-classes", options.classes, "Classes")->check(CLI::PositiveNumber);
+  command.add_option("--num-classes", options.classes, "Classes")->check(at_least(1));
   command.add_option("--resnet-version", options.resnet_version, "1 (depth 6n+2) or 2 (9n+2)")
       ->check(CLI::IsMember({1, 2}));
-  command.add_option("--depth", options.depth, "Layers of a ResNet")->check(CLI::PositiveNumber);
+  command.add_option("--depth", options.depth, "Layers of a ResNet")->check(at_least(1));
   command.add_flag("--global-pool-head", options.global_pool_head,
                    "ResNet: pool the whole image, so that parameters do not depend on its size");
   command.add_option("--num-layers", options.num_layers, "Normal cells of an AmoebaNet")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--num-filters", options.num_filters, "Filters of an AmoebaNet")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 ModelOptions ModelFlags::model() const {

@@ -3,25 +3,26 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
+#include "cli/checks.hpp"
 
 namespace mpi4dl {
 
 void ParallelFlags::add_to(CLI::App& command) {
   command.add_option("--split-size", options.split_size, "Stages of the model")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->default_str("1, or one more than spatial stages");
   command.add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->default_str("1 where there are spatial parts");
   command
       .add_option("--num-spatial-parts", options.spatial_parts,
                   "Tiles of each spatial stage: one number, or a list such as 4,2")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--slice-method", options.slice_method,
                      "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
   command.add_option("--local-DP", options.local_dp, "Ranks that share the batch of a later stage")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command.add_option("--stages", options.stages,
                      "Instead of the above, each stage's grid: 2x2,2x1,b:2,1 (b: batch parts)");
   command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
@@ -42,7 +43,7 @@ void add_halo_flags(CLI::App& command, HaloDesign& halo) {
   command.add_flag("--halo-D2", halo.fused,
                    "One deep exchange for several cells, which then compute margins redundantly");
   command.add_option("--fused-layers", halo.fused_layers, "Cells per exchange of --halo-D2")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 void check_halo_flags(const HaloDesign& halo) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/parallel_flags.hpp"
@@ -126,13 +127,12 @@ void add_plan(CLI::App& app, Command& chosen) {
   flags->model.add_to(*plan);
   flags->parallel.add_to(*plan);
   plan->add_option("--ranks", flags->ranks, "Ranks to plan for")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->default_str("one replica");
   plan->add_option("--batch-size", flags->batch, "Images of one replica and direction")
-      ->check(CLI::PositiveNumber);
-  plan->add_option("--parts", flags->parts, "Micro-batches")->check(CLI::PositiveNumber);
-  plan->add_option("--times", flags->times, "GEMS: batches per optimizer step")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
+  plan->add_option("--parts", flags->parts, "Micro-batches")->check(at_least(1));
+  plan->add_option("--times", flags->times, "GEMS: batches per optimizer step")->check(at_least(1));
   plan->add_option("--schedule", flags->schedule, "gpipe or 1f1b")
       ->check(CLI::IsMember({"gpipe", "1f1b"}))
       ->default_str("1f1b where --parts is above 1");

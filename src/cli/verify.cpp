@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
 #include "cli/model_flags.hpp"
@@ -165,11 +166,10 @@ void add_verify(CLI::App& app, Command& chosen) {
       "verify", "Train in a layout and on one rank, and compare loss, gradients and statistics");
   verify->option_defaults()->always_capture_default();
   flags->model.add_to(*verify);
-  verify->add_option("--batch-size", flags->step.batch, "Images")->check(CLI::PositiveNumber);
-  verify->add_option("--split-size", flags->splits, "Splits of the model")
-      ->check(CLI::PositiveNumber);
+  verify->add_option("--batch-size", flags->step.batch, "Images")->check(at_least(1));
+  verify->add_option("--split-size", flags->splits, "Splits of the model")->check(at_least(1));
   verify->add_option("--num-spatial-parts", flags->parts, "Tiles, one rank each")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->default_str("number of ranks");
   verify->add_option("--slice-method", flags->slice_method,
                      "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
@@ -180,10 +180,10 @@ void add_verify(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember(names(kScopes)));
   verify->add_option("--dtype", flags->dtype, "Type of numbers")
       ->check(CLI::IsMember(names(kTypes)));
-  verify->add_option("--steps", flags->step.steps, "Training steps")->check(CLI::PositiveNumber);
+  verify->add_option("--steps", flags->step.steps, "Training steps")->check(at_least(1));
   verify->add_option("--seed", flags->step.seed, "Of weights, images and labels");
   verify->add_option("--tolerance", flags->tolerance, "Exit 1 where the largest error exceeds this")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   verify->add_option("--json", flags->json_file, "Write the result to this file");
   verify->callback([flags, &chosen] {
     chosen = [flags](Session& session) { return run_verify(session, *flags); };

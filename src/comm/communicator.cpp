@@ -91,7 +91,7 @@ Pending Communicator::send(std::span<const std::byte> bytes, std::shared_ptr<voi
   return pending;
 }
 
-Pending Communicator::receive(at::Tensor tensor, int from, int tag) const {
+Pending Communicator::receive(const at::Tensor& tensor, int from, int tag) const {
   ensure(dense(tensor), "messages can only be received into dense tensors");
   const bool staged = needs_staging(tensor);
   const at::Tensor host =
@@ -124,16 +124,18 @@ void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
   tensor.copy_(host);
 }
 
-Pending Communicator::start_all_reduce(at::Tensor tensor, Reduction reduction) const {
+Pending Communicator::start_all_reduce(const at::Tensor& tensor, Reduction reduction) const {
   ensure(dense(tensor), "only dense tensors can be reduced");
-  const auto type = tensor.scalar_type();
+  const MPI_Datatype type = mpi_type(tensor.scalar_type());
+  const MPI_Op operation = mpi_op(reduction, tensor.scalar_type());
   Pending pending(context_, reason("all-reduce", static_cast<int64_t>(tensor.nbytes())),
                   std::make_shared<at::Tensor>(tensor));
+  pending.give(tensor);
   if (size() == 1) return pending;
   const int64_t width = static_cast<int64_t>(tensor.element_size());
   in_pieces(tensor.numel(), context_->max_message_bytes / width, [&](int64_t offset, int count) {
-    mpi(MPI_Iallreduce(MPI_IN_PLACE, bytes_of(tensor) + offset * width, count, mpi_type(type),
-                       mpi_op(reduction, type), handle(), pending.add_request()));
+    mpi(MPI_Iallreduce(MPI_IN_PLACE, bytes_of(tensor) + offset * width, count, type, operation,
+                       handle(), pending.add_request()));
   });
   return pending;
 }
@@ -175,13 +177,18 @@ void Communicator::barrier() const {
 }
 
 std::vector<std::byte> Communicator::all_gather(std::span<const std::byte> mine) const {
-  std::vector<std::byte> all(mine.size() * size());
+  struct Buffers {
+    std::vector<std::byte> mine, all;
+  };
+  auto buffers = std::make_shared<Buffers>();
+  buffers->mine.assign(mine.begin(), mine.end());
+  buffers->all.resize(mine.size() * size());
   const int count = static_cast<int>(mine.size());
-  Pending pending(context_, reason("all-gather", count), nullptr);
-  mpi(MPI_Iallgather(mine.data(), count, MPI_BYTE, all.data(), count, MPI_BYTE, handle(),
-                     pending.add_request()));
+  Pending pending(context_, reason("all-gather", count), buffers);
+  mpi(MPI_Iallgather(buffers->mine.data(), count, MPI_BYTE, buffers->all.data(), count, MPI_BYTE,
+                     handle(), pending.add_request()));
   pending.finish();
-  return all;
+  return std::move(buffers->all);
 }
 
 int Communicator::reserve_tags(int count) const {

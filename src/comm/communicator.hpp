@@ -25,7 +25,7 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(world_ranks_->size()); }
   /// The rank in the whole job of this group's `rank`.
-  int world_rank(int rank) const { return (*world_ranks_)[rank]; }
+  int world_rank(int rank) const { return world_ranks_->at(rank); }
   MPI_Comm handle() const { return *comm_; }
   CommContext& context() const { return *context_; }
   std::shared_ptr<CommContext> shared_context() const { return context_; }
@@ -36,10 +36,11 @@ class Communicator {
   /// The group of these ranks, in this order; none for the others. Collective over its members.
   std::optional<Communicator> subgroup(std::span<const int> ranks) const;
 
-  /// Starts sending; the tensor must not change until the result is finished.
+  /// Starts sending; the tensor must not change until the result is finished. Tensors travel in
+  /// their order in memory, so both ends must agree on shape, type and memory format.
   Pending send(const at::Tensor& tensor, int to, int tag) const;
   /// Starts receiving into `tensor`, which must be dense.
-  Pending receive(at::Tensor tensor, int from, int tag) const;
+  Pending receive(const at::Tensor& tensor, int from, int tag) const;
   /// The same for plain host memory, which `owner` keeps alive.
   Pending send(std::span<const std::byte> bytes, std::shared_ptr<void> owner, int to,
                int tag) const;
@@ -48,7 +49,7 @@ class Communicator {
   /// Reduces in place over all ranks. Collective.
   void all_reduce(at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
   /// The same, started only. The tensor must be dense, and on the CPU or reachable by MPI.
-  Pending start_all_reduce(at::Tensor tensor, Reduction reduction = Reduction::sum) const;
+  Pending start_all_reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
   /// Merges statistics of disjoint samples: a float64 tensor whose last axis is (count, mean, sum
   /// of squared deviations from the mean). In place, the same on every rank. Collective.
   void all_reduce_moments(at::Tensor& moments) const;

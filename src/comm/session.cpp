@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -57,7 +58,9 @@ Communicator node_of(const Communicator& world) {
 std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
   auto context = std::make_shared<CommContext>();
   context->timeout_seconds = options.timeout_seconds;
-  context->max_message_bytes = options.max_message_bytes;
+  // MPI counts in an int, and the widest element must fit.
+  context->max_message_bytes =
+      std::clamp<int64_t>(options.max_message_bytes, sizeof(double), INT_MAX);
   context->stage_through_host = options.stage_through_host;
   context->device_aware = mpi_reads_device_memory();
   return context;
@@ -93,9 +96,11 @@ void Session::fail(const std::exception& error) {
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   const char* sentence = from_torch ? from_torch->what_without_backtrace() : error.what();
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
-  // Often all ranks fail at once, with the same sentence: the first to speak ends the others.
-  const int turn = std::min(world_->rank(), 20);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100) * turn);
+  // Often all ranks fail at once, with the same sentence: the first to speak ends the others. All
+  // ranks read the same command line, so the first rank speaks about its use.
+  const auto turn = usage ? std::chrono::milliseconds(5000) * std::min(world_->rank(), 1)
+                          : std::chrono::milliseconds(100) * std::min(world_->rank(), 20);
+  std::this_thread::sleep_for(turn);
   if (usage) {
     std::fprintf(stderr, "mpi4dl: %s\n", sentence);
   } else {

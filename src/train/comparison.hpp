@@ -6,7 +6,7 @@
 
 namespace mpi4dl {
 
-/// How far a result is from the expected one: the largest relative error over the output, every
+/// How far a result is from the expected one: the largest relative error over loss, output, every
 /// parameter's gradient and every batch norm's statistics, and where it is.
 struct Comparison {
   double max_relative_error = 0;
@@ -14,8 +14,9 @@ struct Comparison {
 };
 
 /// Errors are norms of differences, relative to the expected tensor's norm; for a gradient, to the
-/// larger of its norm and 1e-6 of the whole gradient's (the true gradient of a bias that feeds a
-/// batch norm is zero).
+/// larger of its norm and 1e-6 of the whole gradient's. A gradient below 1e-9 of the whole is what
+/// rounding leaves of a true zero, such as that of a bias that feeds a batch norm, and is compared
+/// with the whole.
 Comparison compare(const StepResult& result, const StepResult& expected);
 
 }  // namespace mpi4dl

@@ -6,12 +6,15 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.hpp"
+
 namespace mpi4dl {
 namespace {
 
 /// Gradients of norms 3 and 4 (together 5), statistics of norm 2.
 StepResult result() {
   StepResult step;
+  step.loss = 2;
   step.logits = at::full({4}, 1.0, at::kDouble);
   step.gradients = {{"a.weight", at::full({1}, 3.0, at::kDouble)},
                     {"b.weight", at::full({4}, 2.0, at::kDouble)}};
@@ -37,10 +40,13 @@ TEST(Comparison, NamesTheLargestErrorRelativeToItsTensor) {
 }
 
 TEST(Comparison, LooksAtEveryKindOfResult) {
-  StepResult output = result(), gradient = result(), statistics = result();
+  StepResult loss = result(), output = result(), gradient = result(), statistics = result();
+  loss.loss *= 2;
   output.logits[0] += 1;
   gradient.gradients["b.weight"][0] += 1;
   statistics.statistics["bn.running_mean"][0] += 1;
+  EXPECT_EQ(compare(loss, result()).worst, "loss");
+  EXPECT_EQ(compare(loss, result()).max_relative_error, 1);
   EXPECT_EQ(compare(output, result()).worst, "output");
   EXPECT_EQ(compare(gradient, result()).worst, "gradient of b.weight");
   EXPECT_EQ(compare(statistics, result()).worst, "statistics of bn.running_mean");
@@ -48,12 +54,29 @@ TEST(Comparison, LooksAtEveryKindOfResult) {
 
 TEST(Comparison, HoldsAVanishingGradientToTheSizeOfAll) {
   StepResult expected = result();
-  expected.gradients["zero.bias"] = at::zeros({3}, at::kDouble);
+  expected.gradients["zero.bias"] = at::tensor({1e-12, 0.0, 0.0}, at::kDouble);
   StepResult other = expected;
-  other.gradients["zero.bias"] = at::tensor({0.0, 5e-16, 0.0}, at::kDouble);
-  EXPECT_LE(compare(other, expected).max_relative_error, 1e-10 * (1 + 1e-12));
+  other.gradients["zero.bias"] = at::tensor({0.0, 2e-12, 0.0}, at::kDouble);
+  EXPECT_LE(compare(other, expected).max_relative_error, 1e-12);
   other.gradients["zero.bias"] = at::tensor({0.0, 5e-3, 0.0}, at::kDouble);
-  EXPECT_GT(compare(other, expected).max_relative_error, 1e-9);
+  EXPECT_NEAR(compare(other, expected).max_relative_error, 1e-3, 1e-9);
+}
+
+TEST(Comparison, HoldsASmallGradientToItsOwnSize) {
+  StepResult expected = result();
+  expected.gradients["small.bias"] = at::full({1}, 1e-4, at::kDouble);
+  StepResult other = expected;
+  other.gradients["small.bias"] = at::zeros({1}, at::kDouble);
+  EXPECT_EQ(compare(other, expected).max_relative_error, 1);
+  expected.gradients["small.bias"] = at::full({1}, 1e-7, at::kDouble);
+  EXPECT_NEAR(compare(other, expected).max_relative_error, 1e-7 / 5e-6, 1e-9);
+}
+
+TEST(Comparison, RefusesResultsOfOtherParameters) {
+  StepResult other = result();
+  other.gradients.erase("a.weight");
+  other.gradients["c.weight"] = at::zeros({1}, at::kDouble);
+  EXPECT_THROW(compare(other, result()), Error);
 }
 
 TEST(Comparison, NeverOverlooksWhatIsNotANumber) {
