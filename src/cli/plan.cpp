@@ -6,11 +6,10 @@
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_flags.hpp"
-#include "cli/parallel_flags.hpp"
+#include "cli/training_flags.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
 #include "pipeline/simulator.hpp"
-#include "plan/balance.hpp"
 #include "plan/memory.hpp"
 
 namespace mpi4dl {
@@ -21,30 +20,17 @@ constexpr int64_t kFloat32 = 4;
 
 struct PlanFlags {
   ModelFlags model;
-  ParallelFlags parallel;
+  TrainingFlags training;
   int ranks = 0;  // 0: one replica
-  int64_t batch = 32;
-  int parts = 1;
-  int times = 2;
-  std::string schedule;  // empty: chosen by --gems and --parts
 };
 
-std::string schedule_kind(const PlanFlags& flags) {
-  if (flags.parallel.options.gems) return "gems";
-  if (!flags.schedule.empty()) return flags.schedule;
-  return flags.parts > 1 ? "1f1b" : "gpipe";
-}
-
 std::vector<Schedule> schedules(const PlanFlags& flags, const Layout& layout) {
-  const PipelineShape shape{static_cast<int>(layout.stages().size()), flags.parts};
-  const std::string kind = schedule_kind(flags);
+  const BatchShape batch = flags.training.batch_shape(layout);
+  const PipelineShape shape{static_cast<int>(layout.stages().size()), batch.parts, batch.times};
   std::vector<Schedule> by_rank;
-  for (int rank = 0; rank < layout.group_size(); ++rank) {
-    const int stage = layout.roles(rank)[0].stage;
-    by_rank.push_back(kind == "gems"    ? gems(flags.times, flags.parts)
-                      : kind == "gpipe" ? gpipe(shape, stage)
-                                        : one_f_one_b(shape, stage));
-  }
+  for (int rank = 0; rank < layout.group_size(); ++rank)
+    by_rank.push_back(
+        make_schedule(flags.training.schedule_kind(), shape, layout.roles(rank)[0].stage));
   return by_rank;
 }
 
@@ -76,19 +62,16 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
 
 int run_plan(Session& session, const PlanFlags& flags) {
   session.doing("planning");
-  flags.parallel.check();
-  validate(flags.schedule.empty() || !flags.parallel.options.gems,
-           "--schedule {} and --gems exclude each other", flags.schedule);
-  validate(flags.batch >= flags.parts,
-           "a batch of {} images has no {} micro-batches; use at most {}", flags.batch, flags.parts,
-           flags.batch);
+  flags.training.check();
   const Graph graph = build_model(flags.model.model());
-  const int one_replica = Layout(flags.parallel.options, 0).group_size();
-  const Layout layout(flags.parallel.options, flags.ranks == 0 ? one_replica : flags.ranks);
-  const auto cells = flags.parallel.balance.empty()
-                         ? balance_cells(graph, layout.stages())
-                         : given_balance(graph, layout.stages(), flags.parallel.balance);
-  const int64_t micro_batch = (flags.batch + flags.parts - 1) / flags.parts;
+  const int one_replica = Layout(flags.training.parallel.options, 0).group_size();
+  const Layout layout(flags.training.parallel.options,
+                      flags.ranks == 0 ? one_replica : flags.ranks);
+  const TrainerOptions trainer = flags.training.trainer_options(graph, layout);
+  const auto largest = [](const MicroBatch& a, const MicroBatch& b) { return a.size() < b.size(); };
+  const auto batches = micro_batches(flags.training.batch_shape(layout), 0);
+  const auto micro_batch =
+      static_cast<int64_t>(std::max_element(batches.begin(), batches.end(), largest)->size());
   const Simulation played =
       simulate(layout, schedules(flags, layout), std::vector<StageCost>(layout.stages().size()));
   ensure(played.complete, "the schedule does not end: {}", played.stuck);
@@ -104,12 +87,12 @@ int run_plan(Session& session, const PlanFlags& flags) {
               "GFLOP fwd", "redundant", "MiB", "messages", "MiB sent");
   for (int stage = 0; stage < static_cast<int>(layout.stages().size()); ++stage)
     print_stage(
-        graph, layout, stage, cells[stage],
-        StagePlan(graph, layout.stages()[stage], micro_batch, flags.parallel.halo, cells[stage]));
+        graph, layout, stage, trainer.cells[stage],
+        StagePlan(graph, layout.stages()[stage], micro_batch, trainer.halo, trainer.cells[stage]));
   std::printf(
       "\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
       "micro-batch%s alive\n%s",
-      schedule_kind(flags).c_str(), 100 * played.bubble,
+      to_string(flags.training.schedule_kind()).c_str(), 100 * played.bubble,
       *std::max_element(played.peak_live.begin(), played.peak_live.end()),
       *std::max_element(played.peak_live.begin(), played.peak_live.end()) == 1 ? "" : "es",
       to_grid(played, layout.group_size()).c_str());
@@ -125,17 +108,10 @@ void add_plan(CLI::App& app, Command& chosen) {
       "Show on paper what a layout costs each rank: cells, work, memory, messages, schedule");
   plan->option_defaults()->always_capture_default();
   flags->model.add_to(*plan);
-  flags->parallel.add_to(*plan);
+  flags->training.add_layout_flags(*plan);
   plan->add_option("--ranks", flags->ranks, "Ranks to plan for")
       ->check(at_least(1))
       ->default_str("one replica");
-  plan->add_option("--batch-size", flags->batch, "Images of one replica and direction")
-      ->check(at_least(1));
-  plan->add_option("--parts", flags->parts, "Micro-batches")->check(at_least(1));
-  plan->add_option("--times", flags->times, "GEMS: batches per optimizer step")->check(at_least(1));
-  plan->add_option("--schedule", flags->schedule, "gpipe or 1f1b")
-      ->check(CLI::IsMember({"gpipe", "1f1b"}))
-      ->default_str("1f1b where --parts is above 1");
   plan->callback([flags, &chosen] {
     chosen = [flags](Session& session) { return run_plan(session, *flags); };
   });

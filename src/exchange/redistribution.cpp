@@ -1,5 +1,6 @@
 #include "exchange/redistribution.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -73,6 +74,11 @@ Redistribution::Flight::~Flight() = default;
 void Redistribution::Flight::finish() {
   if (state_) state_->finish();
   state_.reset();
+}
+
+bool Redistribution::Flight::sent() {
+  return !state_ || std::all_of(state_->outgoing.begin(), state_->outgoing.end(),
+                                [](Outgoing& route) { return route.done(); });
 }
 
 Redistribution::Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,

@@ -33,6 +33,9 @@ class Redistribution {
     Flight& operator=(Flight&&) noexcept;
     ~Flight();
     void finish();
+    /// True once every receiver has what this rank sends, so that `from` may be reused; never
+    /// blocks.
+    bool sent();
 
    private:
     std::unique_ptr<State> state_;

@@ -108,17 +108,22 @@ void Outgoing::send_note(const Link& link, const Route& route, const Patch& from
   message_ = comm.send(bytes_of(note), note, route.peer, link.tag);
 }
 
+bool Outgoing::done() {
+  if (!message_.ready()) return false;
+  if (!kept_.defined()) return true;
+  comm_->progress();  // the note itself may still be on its way
+  return receipt_.raised();
+}
+
 void Outgoing::finish() {
   message_.finish();
   if (!kept_.defined()) return;
-  const auto copied = [this] {
-    comm_->progress();  // the note itself may still be on its way
-    return receipt_.raised();
-  };
-  wait_until(copied, comm_->context(), [this] {
-    return WaitReason{"copy", route_->elements() * static_cast<int64_t>(kept_.element_size()),
-                      comm_->world_rank(route_->peer), nullptr};
-  });
+  wait_until([this] { return done(); }, comm_->context(),
+             [this] {
+               return WaitReason{"copy",
+                                 route_->elements() * static_cast<int64_t>(kept_.element_size()),
+                                 comm_->world_rank(route_->peer), nullptr};
+             });
 }
 
 Incoming::Incoming(const Link& link, const Route& route, const Patch& to, bool in_place)

@@ -38,6 +38,8 @@ class Outgoing {
  public:
   Outgoing(const Link& link, const Route& route, const Patch& from);
   void finish();
+  /// True once the receiver has the pixels; never blocks.
+  bool done();
 
  private:
   void send_message(const Link& link, const Route& route, const Patch& from);

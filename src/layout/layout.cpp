@@ -77,8 +77,11 @@ std::string arithmetic(const std::vector<Grid>& stages) {
 }  // namespace
 
 Layout::Layout(const ParallelOptions& options, int ranks)
-    : stages_(options.stages.empty() ? stages_from_flags(options) : parse_stages(options.stages)),
-      directions_(options.gems ? 2 : 1) {
+    : Layout(options.stages.empty() ? stages_from_flags(options) : parse_stages(options.stages),
+             ranks, options.gems) {}
+
+Layout::Layout(std::vector<Grid> stages, int ranks, bool gems)
+    : stages_(std::move(stages)), directions_(gems ? 2 : 1) {
   for (const Grid& grid : stages_) {
     first_position_.push_back(group_size_);
     group_size_ += grid.size();

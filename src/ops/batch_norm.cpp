@@ -34,16 +34,19 @@ class BatchNormTape : public Tape {
         owned_(run.owned),
         type_(wide_type(run.inputs[0].data.scalar_type())),
         weight_(run.parameters[0]) {
-    const at::Tensor &mean = run.parameters[2], &variance = run.parameters[3];
     if (training_) {
       measure();
-      update(mean, mean_, op.momentum);
-      update(variance, variance_ * (count_ / (count_ - 1).clamp_min(1)), op.momentum);
     } else {
-      mean_ = mean.to(at::kDouble);
-      variance_ = variance.to(at::kDouble);
+      mean_ = run.parameters[2].to(at::kDouble);
+      variance_ = run.parameters[3].to(at::kDouble);
     }
     inverse_deviation_ = (variance_ + op.eps).rsqrt();
+  }
+
+  /// For the running statistics: mean and unbiased variance.
+  std::vector<at::Tensor> measured() const {
+    if (!training_) return {};
+    return {mean_, variance_ * (count_ / (count_ - 1).clamp_min(1))};
   }
 
   at::Tensor forward(const at::Tensor& bias) const {
@@ -89,10 +92,6 @@ class BatchNormTape : public Tape {
     variance_ = statistics.variance;
   }
 
-  static void update(const at::Tensor& running, const at::Tensor& measured, double momentum) {
-    running.mul_(1 - momentum).add_(measured.to(running.scalar_type()), momentum);
-  }
-
   at::Tensor broadcast(const at::Tensor& values) const {
     return per_channel(values.to(type_), input_.box.axes());
   }
@@ -113,7 +112,8 @@ class BatchNormTape : public Tape {
 TileResult run_batch_norm(const BatchNorm& op, const TileRun& run) {
   auto tape = std::make_unique<BatchNormTape>(op, run);
   at::Tensor output = tape->forward(run.parameters[1]);
-  return {std::move(output), std::move(tape)};
+  std::vector<at::Tensor> measured = tape->measured();
+  return {std::move(output), std::move(tape), std::move(measured)};
 }
 
 }  // namespace mpi4dl

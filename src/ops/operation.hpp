@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -17,7 +18,13 @@ class Redistribution;
 /// What all operators of one run of a stage share.
 struct RunContext {
   bool training = true;
+  /// Keep only what later cells read, and run each cell again before its backward.
+  bool recompute = false;
   uint64_t dropout_seed = 0;  ///< of this step: the same for every rank, micro-batch and direction
+  /// The places of this micro-batch's images in the effective batch; empty: from 0 on.
+  std::vector<int64_t> images = {};
+  /// Where an inspection notes the first cell whose values are not finite; null: no inspection.
+  std::optional<int>* first_bad_cell = nullptr;
   /// Ranks whose pixels a batch norm's statistics cover; null: each rank alone.
   const Communicator* statistics = nullptr;
   /// Ranks that hold parts of the same images.
@@ -59,6 +66,7 @@ class Tape {
 struct TileResult {
   at::Tensor output;
   std::unique_ptr<Tape> tape;
+  std::vector<at::Tensor> statistics = {};  ///< what a batch norm measured: mean, variance
 };
 
 /// Runs the operator of a node on this rank's box.

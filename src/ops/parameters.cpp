@@ -35,13 +35,15 @@ at::Tensor initial_values(const Parameter& parameter, c10::ScalarType type, uint
 
 Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
                        uint64_t seed)
-    : graph_(&graph), nodes_(nodes) {
+    : graph_(&graph), nodes_(nodes), type_(type) {
   values_.resize(graph.nodes().size());
-  gradients_.resize(graph.nodes().size());
+  sums_.resize(graph.nodes().size());
+  images_.resize(graph.nodes().size());
   for (const int node : nodes)
     for (const Parameter& parameter : graph.node(node).parameters) {
       const at::Tensor& value = values_[node].emplace_back(initial_values(parameter, type, seed));
-      gradients_[node].push_back(parameter.trainable ? at::zeros_like(value) : at::Tensor());
+      sums_[node].push_back(at::zeros_like(value, value.options().dtype(wide_type(type))));
+      if (!parameter.trainable) images_[node] = at::zeros({1}, sums_[node].back().options());
     }
 }
 
@@ -57,20 +59,60 @@ void Parameters::add_gradients(int node, const std::vector<at::Tensor>& gradient
   for (size_t i = 0; i < values_[node].size() && next < gradients.size(); ++i) {
     if (!graph_->node(node).parameters[i].trainable) continue;
     const at::Tensor& gradient = gradients[next++];
-    if (gradient.defined()) gradients_[node][i].add_(gradient);
+    if (gradient.defined()) sums_[node][i].add_(gradient);
   }
 }
 
-void Parameters::clear_gradients() {
+void Parameters::add_statistics(int node, const std::vector<at::Tensor>& measured, int64_t images) {
+  if (measured.empty()) return;
+  size_t next = 0;
+  for (size_t i = 0; i < values_[node].size(); ++i)
+    if (!graph_->node(node).parameters[i].trainable)
+      sums_[node][i].add_(measured[next++], static_cast<double>(images));
+  images_[node].add_(static_cast<double>(images));
+}
+
+void Parameters::update_statistics() {
   each([this](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable) gradients_[node][i].zero_();
+    if (parameter.trainable || images_[node].item<double>() == 0) return;
+    const double momentum = std::get<BatchNorm>(graph_->node(node).op).momentum;
+    values_[node][i].mul_(1 - momentum).add_(sums_[node][i] / images_[node], momentum);
   });
 }
 
-void Parameters::reduce_gradients(const Communicator& ranks) {
+void Parameters::clear() {
+  for (const int node : nodes_) {
+    for (const at::Tensor& sum : sums_[node]) sum.zero_();
+    if (images_[node].defined()) images_[node].zero_();
+  }
+}
+
+std::vector<at::Tensor> Parameters::sums(int cell, bool trainable) const {
+  std::vector<at::Tensor> all;
   each([&](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable) ranks.all_reduce(gradients_[node][i]);
+    if (graph_->node(node).cell == cell && parameter.trainable == trainable)
+      all.push_back(sums_[node][i]);
   });
+  return all;
+}
+
+std::vector<at::Tensor> Parameters::gradient_sums(int cell) const {
+  return sums(cell, /*trainable=*/true);
+}
+
+std::vector<at::Tensor> Parameters::statistic_sums(int cell) const {
+  std::vector<at::Tensor> all = sums(cell, /*trainable=*/false);
+  for (const int node : nodes_)
+    if (graph_->node(node).cell == cell && images_[node].defined()) all.push_back(images_[node]);
+  return all;
+}
+
+std::vector<int> Parameters::cells() const {
+  std::vector<int> found;
+  for (const int node : nodes_)
+    if (found.empty() || found.back() != graph_->node(node).cell)
+      found.push_back(graph_->node(node).cell);
+  return found;
 }
 
 std::map<std::string, at::Tensor> Parameters::trainable() const {
@@ -84,7 +126,7 @@ std::map<std::string, at::Tensor> Parameters::trainable() const {
 std::map<std::string, at::Tensor> Parameters::gradients() const {
   std::map<std::string, at::Tensor> found;
   each([&](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable) found.emplace(parameter.name, gradients_[node][i]);
+    if (parameter.trainable) found.emplace(parameter.name, sums_[node][i]);
   });
   return found;
 }

@@ -7,25 +7,41 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "graph/graph.hpp"
 
 namespace mpi4dl {
 
 /// The parameters of some nodes of a graph, their gradients, and the statistics that batch norms
 /// keep. Values depend on seed and name alone: every rank and layout starts from the same ones.
+///
+/// A step adds to gradients and to sums of statistics, micro-batch by micro-batch; these are summed
+/// over all ranks that hold the same parameters, and then used once. So neither depends on the
+/// order of micro-batches or on who ran them.
 class Parameters {
  public:
   Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
              uint64_t seed);
 
+  /// Of the values; sums have the wide type.
+  c10::ScalarType type() const { return type_; }
   /// As listed in the node.
   const std::vector<at::Tensor>& of(int node) const { return values_[node]; }
   /// Adds to the gradients of the node's trainable parameters, in order; undefined ones are zero.
   void add_gradients(int node, const std::vector<at::Tensor>& gradients);
-  void clear_gradients();
-  /// Sums gradients over the ranks. Collective.
-  void reduce_gradients(const Communicator& ranks);
+  /// Adds what a batch norm measured over a number of images: one tensor for each of the node's
+  /// statistics, in order.
+  void add_statistics(int node, const std::vector<at::Tensor>& measured, int64_t images);
+  /// Moves running statistics towards the mean of what was measured since the last clear().
+  void update_statistics();
+  /// Forgets gradients and measured statistics.
+  void clear();
+
+  /// What a step has added for one cell: gradients, and sums of statistics with their counts of
+  /// images. They share memory with this object; the ranks that hold these parameters sum them.
+  std::vector<at::Tensor> gradient_sums(int cell) const;
+  std::vector<at::Tensor> statistic_sums(int cell) const;
+  /// The cells of these parameters' nodes, in order.
+  std::vector<int> cells() const;
 
   /// By name, in the order of the graph. Tensors share memory with this object.
   std::map<std::string, at::Tensor> trainable() const;
@@ -35,10 +51,14 @@ class Parameters {
  private:
   template <typename Visit>
   void each(Visit&& visit) const;
+  std::vector<at::Tensor> sums(int cell, bool trainable) const;
 
   const Graph* graph_;
   std::vector<int> nodes_;
-  std::vector<std::vector<at::Tensor>> values_, gradients_;  // by node
+  c10::ScalarType type_;
+  std::vector<std::vector<at::Tensor>> values_;  // by node
+  std::vector<std::vector<at::Tensor>> sums_;    // by node: gradients, or sums of statistics
+  std::vector<at::Tensor> images_;               // by node: of how many images the statistics are
 };
 
 }  // namespace mpi4dl

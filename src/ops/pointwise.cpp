@@ -31,9 +31,17 @@ at::Tensor dropout_mask(double probability, const TileRun& run) {
   std::vector<int64_t> whole{0, shape.channels};
   whole.insert(whole.end(), shape.space.begin(), shape.space.end());
   const uint64_t key = combine_keys(run.context.dropout_seed, static_cast<uint64_t>(run.id));
-  return random_field(run.output, whole, key, [probability](double u) {
-    return u < probability ? 0 : 1 / (1 - probability);
-  });
+  const std::vector<int64_t>& images = run.context.images;
+  std::vector<at::Tensor> masks;
+  for (int64_t image = run.output[0].begin; image < run.output[0].end; ++image) {
+    Box box = run.output;
+    const int64_t place = images.empty() ? image : images[image];
+    box[0] = {place, place + 1};
+    masks.push_back(random_field(box, whole, key, [probability](double u) {
+      return u < probability ? 0 : 1 / (1 - probability);
+    }));
+  }
+  return at::cat(masks);
 }
 
 }  // namespace

@@ -42,26 +42,51 @@ StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, Batch
       scope_(scope) {
   ensure(stage.size() == plan.grid().size(), "a plan for {} ranks cannot run on {}",
          plan.grid().size(), stage.size());
-  const Graph& graph = plan.graph();
+  make_redistributions();
+  count_readers();
+}
+
+void StageRunner::make_redistributions() {
+  const Graph& graph = plan_.graph();
   exchanges_.resize(graph.nodes().size());
   poolings_.resize(graph.nodes().size());
-  readers_.resize(graph.nodes().size(), 0);
-  local_readers_.resize(graph.nodes().size(), 0);
-  for (const int id : plan.nodes()) {
+  for (const int id : plan_.nodes()) {
     const Node& node = graph.node(id);
-    const ValuePlan& value = plan.value(id);
-    for (const int from : node.inputs) {
-      ++readers_[from];
-      if (!plan.reads_extended(from, id)) ++local_readers_[from];
-    }
+    const ValuePlan& value = plan_.value(id);
     if (value.exchanged())
       exchanges_[id] = std::make_unique<Redistribution>(
           stage_, one_box_each(value.owned), one_box_each(value.extended), "halo of " + node.name);
     if (std::holds_alternative<GlobalAvgPool>(node.op))
       poolings_[id] = std::make_unique<Redistribution>(
-          stage_, one_box_each(value.owned), one_box_each(pooling_parts(plan, id)), node.name);
+          stage_, one_box_each(value.owned), one_box_each(pooling_parts(plan_, id)), node.name);
   }
-  for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
+}
+
+void StageRunner::count_readers() {
+  const Graph& graph = plan_.graph();
+  readers_.resize(graph.nodes().size());
+  readers_in_cell_.resize(graph.nodes().size());
+  std::vector<bool> read_across(graph.nodes().size(), false);
+  for (const int id : plan_.nodes()) {
+    const Node& node = graph.node(id);
+    if (cells_.empty() || cells_.back().cell != node.cell) cells_.push_back({node.cell, {}, {}});
+    cells_.back().nodes.push_back(id);
+    for (const int from : node.inputs) {
+      const bool extended = plan_.reads_extended(from, id);
+      const auto count = [extended](Readers& readers) {
+        ++readers.all;
+        ++(extended ? readers.extended : readers.local);
+      };
+      count(readers_[from]);
+      if (plan_.runs(from) && graph.node(from).cell == node.cell) {
+        count(readers_in_cell_[from]);
+      } else if (!read_across[from]) {
+        read_across[from] = true;
+        cells_.back().first_reads.push_back(from);
+      }
+    }
+  }
+  for (const int id : plan_.outputs()) ++readers_[id].all, ++readers_[id].local;
 }
 
 RunContext StageRunner::context(bool training, uint64_t dropout_seed) const {
@@ -73,12 +98,16 @@ RunContext StageRunner::context(bool training, uint64_t dropout_seed) const {
 }
 
 StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, RunContext context)
-    : runner_(runner), parameters_(parameters), context_(context), readers_(runner.readers_) {
+    : runner_(runner), parameters_(parameters), context_(std::move(context)) {
   const size_t nodes = runner.plan_.graph().nodes().size();
   values_.resize(nodes);
   gradients_.resize(nodes);
   tapes_.resize(nodes);
   read_boxes_.resize(nodes);
+  for (const Readers& readers : runner.readers_) readers_.push_back(readers.all);
+  if (context_.recompute)
+    for (const CellNodes& cell : runner.cells_)
+      for (const int id : cell.first_reads) ++readers_[id];  // until that cell has gone back
 }
 
 std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
@@ -89,27 +118,57 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     type_ = values_[id].local.data.scalar_type();
   }
   for (const int id : plan.nodes()) {
-    run_node(id);
-    if (runner_.exchanges_[id]) exchange(id);
-    free_inputs(id);
+    TileResult result = run_node(id);
+    parameters_.add_statistics(id, result.statistics, plan.batch());
+    if (context_.first_bad_cell != nullptr) inspect(id);
+    if (!context_.recompute) tapes_[id] = std::move(result.tape);
+    if (runner_.exchanges_[id]) exchange(id, runner_.readers_[id].local);
+    for (const int from : plan.graph().node(id).inputs) count_reading(from);
   }
   std::map<int, Patch> outputs;
   for (const int id : plan.outputs()) {
     const Box& owned = plan.value(id).owned[runner_.rank()];
     outputs[id] = {owned, values_[id].local.view(owned)};
+    count_reading(id);
   }
-  values_.clear();
   return outputs;
 }
 
-void StageRunner::Batch::run_node(int id) {
+void StageRunner::Batch::inspect(int id) {
+  const at::Tensor& values = values_[id].local.data;
+  std::optional<int>& bad = *context_.first_bad_cell;
+  const int cell = runner_.plan_.graph().node(id).cell;
+  if ((!bad || cell < *bad) && !values.isfinite().all().item<bool>()) bad = cell;
+}
+
+void StageRunner::Batch::count_reading(int id) {
+  if (--readers_[id] == 0) values_[id] = {};
+}
+
+/// A cell once more, from the kept values of earlier ones, for its tapes alone: what only later
+/// cells read is not exchanged again.
+void StageRunner::Batch::run_again(const CellNodes& cell) {
+  const Graph& graph = runner_.plan_.graph();
+  for (const int id : cell.nodes) readers_[id] = runner_.readers_in_cell_[id].all;
+  for (const int id : cell.nodes) {
+    tapes_[id] = run_node(id).tape;
+    const Readers& here = runner_.readers_in_cell_[id];
+    if (here.extended > 0) exchange(id, here.local);
+    if (here.all == 0) values_[id] = {};
+    for (const int from : graph.node(id).inputs)
+      if (runner_.plan_.runs(from) && graph.node(from).cell == cell.cell) count_reading(from);
+  }
+}
+
+TileResult StageRunner::Batch::run_node(int id) {
   const StagePlan& plan = runner_.plan_;
   const Node& node = plan.graph().node(id);
   const ValuePlan& value = plan.value(id);
   const Box& output = value.computed[runner_.rank()];
+  read_boxes_[id].clear();
   if (output.empty() && !collective(node.op)) {
     values_[id].local = empty_patch(output, type_);
-    return;
+    return {};
   }
   TileRun tile{.context = context_,
                .graph = plan.graph(),
@@ -125,10 +184,10 @@ void StageRunner::Batch::run_node(int id) {
   }
   TileResult result = run(tile);
   values_[id].local = {output, std::move(result.output)};
-  tapes_[id] = std::move(result.tape);
+  return result;
 }
 
-void StageRunner::Batch::exchange(int id) {
+void StageRunner::Batch::exchange(int id, int local_readers) {
   const ValuePlan& value = runner_.plan_.value(id);
   const int rank = runner_.rank();
   Values& here = values_[id];
@@ -136,7 +195,7 @@ void StageRunner::Batch::exchange(int id) {
   here.extended.data.zero_();
   const Box& owned = value.owned[rank];
   runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);
-  if (runner_.local_readers_[id] == 0) here.local = {};
+  if (local_readers == 0) here.local = {};
 }
 
 /// What a node reads of one input: a view without padding.
@@ -149,31 +208,35 @@ Patch StageRunner::Batch::read(int id, int input) const {
   return {box, plan.reads_extended(from, id) ? values.extended.view(box) : values.local.view(box)};
 }
 
-void StageRunner::Batch::free_inputs(int id) {
-  for (const int from : runner_.plan_.graph().node(id).inputs)
-    if (--readers_[from] == 0) values_[from] = {};
-}
-
-std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& output_gradients) {
+std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& output_gradients,
+                                                  const std::function<void(int)>& cell_done) {
   const at::NoGradGuard no_grad;
   const StagePlan& plan = runner_.plan_;
   const int rank = runner_.rank();
   for (const auto& [id, gradient] : output_gradients)
     accumulate(gradients_[id].local, plan.value(id).computed[rank], gradient.box, gradient.data);
-  for (auto id = plan.nodes().rbegin(); id != plan.nodes().rend(); ++id) {
-    const Patch gradient = gradient_of(*id);
-    gradients_[*id] = {};
-    if (!tapes_[*id]) continue;
-    const Gradients result = tapes_[*id]->backward(gradient.data);
-    tapes_[*id].reset();
-    parameters_.add_gradients(*id, result.parameters);
-    const std::vector<int>& inputs = plan.graph().node(*id).inputs;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      add_gradient(inputs[i], *id, read_boxes_[*id][i], result.inputs[i]);
+  for (auto cell = runner_.cells_.rbegin(); cell != runner_.cells_.rend(); ++cell) {
+    if (context_.recompute) run_again(*cell);
+    for (auto id = cell->nodes.rbegin(); id != cell->nodes.rend(); ++id) go_back(*id);
+    if (context_.recompute)
+      for (const int id : cell->first_reads) count_reading(id);
+    if (cell_done) cell_done(cell->cell);
   }
   std::map<int, Patch> input_gradients;
   for (const int id : plan.inputs()) input_gradients[id] = gradient_of(id);
   return input_gradients;
+}
+
+void StageRunner::Batch::go_back(int id) {
+  const Patch gradient = gradient_of(id);
+  gradients_[id] = {};
+  if (!tapes_[id]) return;
+  const Gradients result = tapes_[id]->backward(gradient.data);
+  tapes_[id].reset();
+  parameters_.add_gradients(id, result.parameters);
+  const std::vector<int>& inputs = runner_.plan_.graph().node(id).inputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    add_gradient(inputs[i], id, read_boxes_[id][i], result.inputs[i]);
 }
 
 /// The complete gradient of what this rank computed: its own share, and what other ranks send back.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,8 +24,19 @@ enum class BatchNormScope {
 /// This rank's share of a stage: its plan, its redistributions, and how to run a batch through it.
 ///
 /// Nodes run in the order of the graph and backward in the reverse order, on every rank alike, so
-/// exchanges meet without further agreement. A tensor is freed after its last use.
+/// exchanges meet without further agreement. A tensor is freed after its last use. With recompute,
+/// forward keeps only the values that cross from cell to cell, and backward runs each cell again.
 class StageRunner {
+  /// The nodes of one cell, and the values of earlier ones that no cell before it reads.
+  struct CellNodes {
+    int cell = 0;
+    std::vector<int> nodes, first_reads;
+  };
+  /// How often a value is read, in all or by its own cell: either copy, or one of them.
+  struct Readers {
+    int all = 0, local = 0, extended = 0;
+  };
+
  public:
   /// `stage` has one rank per tile of the plan's grid, in its order. `replicas` are all ranks that
   /// run this stage, for BatchNormScope::replicas. Collective over the stage.
@@ -40,8 +52,10 @@ class StageRunner {
     /// Returns this rank's owned box of each stage output. Collective over the stage.
     std::map<int, Patch> forward(std::map<int, Patch> inputs);
     /// Takes the gradient of each stage output and returns that of each stage input; adds those of
-    /// the parameters to them. Collective over the stage.
-    std::map<int, Patch> backward(const std::map<int, Patch>& output_gradients);
+    /// the parameters to them, cell by cell from the last, and says when a cell has all of its own.
+    /// Collective over the stage.
+    std::map<int, Patch> backward(const std::map<int, Patch>& output_gradients,
+                                  const std::function<void(int cell)>& cell_done = {});
 
    private:
     struct Values {
@@ -49,10 +63,13 @@ class StageRunner {
       Patch extended;  // after the exchange
     };
 
-    void run_node(int node);
-    void exchange(int node);
+    void run_again(const CellNodes& cell);
+    TileResult run_node(int node);
+    void exchange(int node, int local_readers);
     Patch read(int node, int input) const;
-    void free_inputs(int node);
+    void count_reading(int node);
+    void inspect(int node);
+    void go_back(int node);
     Patch gradient_of(int node);
     void add_gradient(int producer, int consumer, const Box& box, const at::Tensor& gradient);
 
@@ -73,12 +90,16 @@ class StageRunner {
   RunContext context(bool training, uint64_t dropout_seed) const;
 
  private:
+  void make_redistributions();
+  void count_readers();
+
   const StagePlan& plan_;
   Communicator stage_;
   std::optional<Communicator> tiles_, replicas_;
   BatchNormScope scope_;
   std::vector<std::unique_ptr<Redistribution>> exchanges_, poolings_;  // by node
-  std::vector<int> readers_, local_readers_;  // by node: of either copy, of what was computed
+  std::vector<Readers> readers_, readers_in_cell_;                     // by node
+  std::vector<CellNodes> cells_;
 };
 
 }  // namespace mpi4dl

@@ -16,6 +16,11 @@ Action backward(int batch, int direction = 0) {
 
 }  // namespace
 
+Schedule make_schedule(ScheduleKind kind, const PipelineShape& shape, int stage) {
+  if (kind == ScheduleKind::gems) return gems(shape.times, shape.micro_batches);
+  return kind == ScheduleKind::gpipe ? gpipe(shape, stage) : one_f_one_b(shape, stage);
+}
+
 Schedule gpipe(const PipelineShape& shape, int /*stage*/) {
   Schedule schedule;
   for (int batch = 0; batch < shape.micro_batches; ++batch) schedule.push_back(forward(batch));

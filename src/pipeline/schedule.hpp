@@ -19,10 +19,16 @@ struct Action {
 /// the simulator plays it on paper first.
 using Schedule = std::vector<Action>;
 
+enum class ScheduleKind { gpipe, one_f_one_b, gems };
+
 struct PipelineShape {
   int stages = 1;
   int micro_batches = 1;
+  int times = 1;  ///< GEMS: batches of so many micro-batches
 };
+
+/// What a rank of `stage` (in direction 0) does.
+Schedule make_schedule(ScheduleKind kind, const PipelineShape& shape, int stage);
 
 /// All forwards, then all backwards.
 Schedule gpipe(const PipelineShape& shape, int stage);

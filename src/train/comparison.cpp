@@ -71,6 +71,9 @@ Comparison compare(const StepResult& result, const StepResult& expected) {
   check_names(result.statistics, expected.statistics);
   for (const auto& [name, values] : expected.statistics)
     errors.add("statistics of " + name, result.statistics.at(name), values);
+  check_names(result.parameters, expected.parameters);
+  for (const auto& [name, values] : expected.parameters)
+    errors.add("values of " + name, result.parameters.at(name), values);
   return errors.found();
 }
 

@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "train/step.hpp"
+#include "train/proof.hpp"
 
 namespace mpi4dl {
 
 /// How far a result is from the expected one: the largest relative error over loss, output, every
-/// parameter's gradient and every batch norm's statistics, and where it is.
+/// parameter, its gradient, and every batch norm's statistics, and where it is.
 struct Comparison {
   double max_relative_error = 0;
   std::string worst = "nothing";

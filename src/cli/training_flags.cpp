@@ -1,0 +1,125 @@
+#include "cli/training_flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "base/error.hpp"
+#include "cli/checks.hpp"
+#include "plan/balance.hpp"
+
+namespace mpi4dl {
+namespace {
+
+template <typename T>
+using Choices = std::map<std::string, T>;
+
+const Choices<BatchNormScope> kScopes{{"global", BatchNormScope::global},
+                                      {"local", BatchNormScope::local},
+                                      {"replicas", BatchNormScope::replicas}};
+const Choices<c10::ScalarType> kTypes{{"float64", c10::ScalarType::Double},
+                                      {"float32", c10::ScalarType::Float},
+                                      {"bfloat16", c10::ScalarType::BFloat16}};
+const Choices<OptimizerOptions::Kind> kOptimizers{{"sgd", OptimizerOptions::Kind::sgd},
+                                                  {"adam", OptimizerOptions::Kind::adam},
+                                                  {"adamw", OptimizerOptions::Kind::adamw}};
+const Choices<LearningRate::Kind> kRates{{"constant", LearningRate::Kind::constant},
+                                         {"step", LearningRate::Kind::step},
+                                         {"cosine", LearningRate::Kind::cosine}};
+
+template <typename T>
+CLI::Validator one_of(const Choices<T>& choices) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : choices) names.push_back(name);
+  return CLI::IsMember(names);
+}
+
+}  // namespace
+
+void TrainingFlags::add_layout_flags(CLI::App& command) {
+  parallel.add_to(command);
+  command.add_option("--batch-size", batch, "Images of one replica and direction")
+      ->check(at_least(1));
+  command.add_option("--parts", parts, "Micro-batches of a batch")->check(at_least(1));
+  command.add_option("--times", times, "GEMS: batches per optimizer step")
+      ->check(at_least(1))
+      ->default_str("2 with --gems");
+  command.add_option("--schedule", schedule, "gpipe or 1f1b")
+      ->check(CLI::IsMember({"gpipe", "1f1b"}))
+      ->default_str("1f1b where --parts is above 1");
+}
+
+void TrainingFlags::add_learning_flags(CLI::App& command) {
+  command
+      .add_option("--batch-norm", batch_norm,
+                  "Statistics over the whole image (global), each tile (local) or all replicas")
+      ->check(one_of(kScopes));
+  command.add_flag("--recompute", trainer.stage.recompute,
+                   "Keep only what passes between cells, and run each again before its backward");
+  command.add_option("--dtype", dtype, "Type of numbers")->check(one_of(kTypes));
+  command.add_option("--seed", trainer.seed, "Of weights, images and dropout");
+  command.add_flag("--fp16-allreduce", trainer.reduction.half,
+                   "Sum gradients over ranks in float16");
+  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->check(one_of(kOptimizers));
+  command.add_option("--momentum", trainer.optimizer.momentum, "Of SGD")->check(at_least(0));
+  command.add_option("--weight-decay", trainer.optimizer.weight_decay, "Pull of weights to zero")
+      ->check(at_least(0));
+  command
+      .add_option("--clip-norm", trainer.clip_norm, "Shorten gradients that are longer than this")
+      ->check(more_than(0))
+      ->default_str("never");
+  command.add_option("--lr", trainer.learning_rate.base, "Learning rate")->check(more_than(0));
+  command.add_option("--lr-schedule", rate_kind, "constant, step or cosine")->check(one_of(kRates));
+  command.add_option("--lr-warmup", trainer.learning_rate.warmup, "Steps of linear rise")
+      ->check(at_least(0));
+  command
+      .add_option("--lr-step", trainer.learning_rate.every, "step: lower the rate every so many")
+      ->check(at_least(1));
+  command.add_option("--lr-factor", trainer.learning_rate.factor, "step: and by this factor")
+      ->check(more_than(0));
+}
+
+void TrainingFlags::check() const {
+  parallel.check();
+  validate(times == 0 || parallel.options.gems, "--times {} has a meaning only with --gems", times);
+  validate(schedule.empty() || !parallel.options.gems,
+           "--schedule {} and --gems exclude each other", schedule);
+}
+
+BatchShape TrainingFlags::batch_shape(const Layout& layout) const {
+  const int default_times = parallel.options.gems ? 2 : 1;
+  return {batch, parts, times == 0 ? default_times : times, layout.replicas()};
+}
+
+ScheduleKind TrainingFlags::schedule_kind() const {
+  if (parallel.options.gems) return ScheduleKind::gems;
+  if (!schedule.empty())
+    return schedule == "gpipe" ? ScheduleKind::gpipe : ScheduleKind::one_f_one_b;
+  return parts > 1 ? ScheduleKind::one_f_one_b : ScheduleKind::gpipe;
+}
+
+TrainerOptions TrainingFlags::trainer_options(const Graph& graph, const Layout& layout) const {
+  TrainerOptions options = trainer;
+  options.halo = parallel.halo;
+  options.cells = parallel.balance.empty()
+                      ? balance_cells(graph, layout.stages())
+                      : given_balance(graph, layout.stages(), parallel.balance);
+  options.stage.batch_norm = kScopes.at(batch_norm);
+  options.type = kTypes.at(dtype);
+  options.optimizer.kind = kOptimizers.at(optimizer);
+  options.learning_rate.kind = kRates.at(rate_kind);
+  return options;
+}
+
+std::string to_string(ScheduleKind kind) {
+  switch (kind) {
+    case ScheduleKind::gpipe:
+      return "gpipe";
+    case ScheduleKind::one_f_one_b:
+      return "1f1b";
+    case ScheduleKind::gems:
+      return "gems";
+  }
+  return "";
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "cli/parallel_flags.hpp"
+#include "train/trainer.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace mpi4dl {
+
+/// The flags that say how a model in a layout learns, for every command that trains.
+struct TrainingFlags {
+  ParallelFlags parallel;
+  int64_t batch = 32;
+  int parts = 1;
+  int times = 0;         // 0: 2 with --gems, 1 without
+  std::string schedule;  // empty: chosen by --gems and --parts
+  std::string batch_norm = "global";
+  std::string dtype = "float32";
+  std::string optimizer = "sgd";
+  std::string rate_kind = "constant";
+  TrainerOptions trainer;
+
+  /// Where the model is and how batches go through it: all that a plan needs.
+  void add_layout_flags(CLI::App& command);
+  /// How it learns.
+  void add_learning_flags(CLI::App& command);
+
+  /// Throws UsageError where flags contradict each other.
+  void check() const;
+  BatchShape batch_shape(const Layout& layout) const;
+  ScheduleKind schedule_kind() const;
+  /// Complete but for what depends on the number of steps.
+  TrainerOptions trainer_options(const Graph& graph, const Layout& layout) const;
+};
+
+/// "gpipe", "1f1b" or "gems".
+std::string to_string(ScheduleKind kind);
+
+}  // namespace mpi4dl

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+#include "exchange/patch.hpp"
+#include "layout/micro_batches.hpp"
+
+namespace mpi4dl {
+
+/// What the two ends of a pipeline need from outside.
+struct Feed {
+  /// The pixels of a box of a micro-batch, whose batch axis counts its images.
+  std::function<at::Tensor(const MicroBatch& images, const Box& box)> pixels;
+  /// The gradient of the loss with respect to these logits, a box of the micro-batch's.
+  std::function<at::Tensor(const MicroBatch& images, const Patch& logits)> loss_gradient;
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "pipeline/schedule.hpp"
+#include "pipeline/stage.hpp"
+
+namespace mpi4dl {
+
+/// Called during the last backward of a step, when the gradients of a cell are complete on this
+/// rank: their sum over ranks can start while earlier cells still compute.
+using GradientsReady = std::function<void(int stage, int cell)>;
+
+/// The engine: runs any schedule on this rank's stages, one for each direction.
+class Pipeline {
+ public:
+  /// `parameters`: of each stage that this rank holds. Collective over the world.
+  Pipeline(std::vector<PipelinePlan> plans, const Team& team,
+           const std::map<int, std::unique_ptr<Parameters>>& parameters,
+           const StageOptions& options);
+
+  /// Collective over the replica, as is each call below.
+  void run(const Schedule& schedule, const std::vector<MicroBatch>& batches,
+           const StepContext& step, const GradientsReady& ready);
+
+  /// Goes forward only, to find the first cell whose values are not finite; none if all are.
+  std::optional<int> find_bad_cell(const Schedule& schedule, const std::vector<MicroBatch>& batches,
+                                   StepContext step);
+
+ private:
+  void expect(const Action& action, const std::vector<MicroBatch>& batches);
+  std::vector<bool> last_backwards(const Schedule& schedule) const;
+
+  std::vector<PipelinePlan> plans_;
+  std::vector<int> stage_of_;                   // by direction
+  std::vector<std::unique_ptr<Stage>> stages_;  // by direction
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,122 @@
+#include "pipeline/stage.hpp"
+
+#include <ATen/Functions.h>
+
+namespace mpi4dl {
+namespace {
+
+Patch no_patch(int axes, c10::ScalarType type) {
+  const Box box = Box::none(axes);
+  return {box, at::empty(box.shape(), at::TensorOptions(type))};
+}
+
+}  // namespace
+
+Stage::Sized::Sized(const PipelinePlan& pipeline, const Crew& crew, const StageOptions& options)
+    : plan(pipeline.stages()[crew.role.stage]),
+      runner(plan, crew.stage, options.batch_norm, crew.replicas) {
+  // Every rank of the group makes every redistribution, so that all agree on their tags.
+  for (const Transfer& transfer : pipeline.transfers()) {
+    auto way = std::make_unique<Redistribution>(
+        crew.group, pipeline.owned(transfer), pipeline.needed(transfer),
+        "stage " + std::to_string(transfer.from) + " to " + std::to_string(transfer.to));
+    if (transfer.to == crew.role.stage) incoming.push_back({transfer.value, std::move(way)});
+    if (transfer.from == crew.role.stage) outgoing.push_back({transfer.value, std::move(way)});
+  }
+}
+
+std::map<int, Patch> Stage::Arrival::take() {
+  for (auto& flight : flights) flight.finish();
+  return std::move(values);
+}
+
+Stage::Stage(const std::vector<PipelinePlan>& plans, const Crew& crew, Parameters& parameters,
+             const StageOptions& options)
+    : crew_(crew), parameters_(parameters), options_(options) {
+  for (const PipelinePlan& plan : plans)
+    sized_[plan.micro_batch()] = std::make_unique<Sized>(plan, crew_, options);
+}
+
+void Stage::expect_forward(int number, const MicroBatch& images) {
+  const auto [place, fresh] = inputs_.try_emplace(number);
+  if (!fresh) return;
+  const Sized& here = sized(static_cast<int64_t>(images.size()));
+  for (const Link& link : here.incoming) {
+    const Box& box = here.plan.value(link.value).computed[crew_.role.tile];
+    const Patch& room = place->second.values[link.value] =
+        make_patch(crew_.stage, box, parameters_.type());
+    place->second.flights.push_back(
+        link.way->start(no_patch(box.axes(), parameters_.type()), room));
+  }
+}
+
+void Stage::forward(int number, const MicroBatch& images, const StepContext& step) {
+  expect_forward(number, images);
+  Sized& here = sized(static_cast<int64_t>(images.size()));
+  std::map<int, Patch> inputs = inputs_.extract(number).mapped().take();
+  const int image = here.plan.graph().input().id;
+  for (const int id : here.plan.inputs())
+    if (id == image) {
+      const Box& box = here.plan.value(id).computed[crew_.role.tile];
+      inputs[id] = {box, step.feed.pixels(images, box)};
+    }
+  RunContext context = here.runner.context(/*training=*/true, step.dropout_seed);
+  context.recompute = options_.recompute;
+  context.images = images;
+  context.first_bad_cell = step.first_bad_cell;
+  auto& live =
+      live_
+          .try_emplace(number,
+                       Live{&here, StageRunner::Batch(here.runner, parameters_, context), {}})
+          .first->second;
+  const std::map<int, Patch> outputs = live.batch.forward(std::move(inputs));
+  for (const Link& link : here.outgoing) {
+    const Patch& value = outputs.at(link.value);
+    send(link.way->start(value, no_patch(value.box.axes(), parameters_.type())));
+  }
+  if (const auto logits = outputs.find(here.plan.graph().output()); logits != outputs.end())
+    live.loss_gradient = {logits->second.box, step.feed.loss_gradient(images, logits->second)};
+}
+
+void Stage::expect_backward(int number) {
+  const auto [place, fresh] = gradients_.try_emplace(number);
+  if (!fresh) return;
+  const Sized& here = *live_.at(number).sized;
+  for (const Link& link : here.outgoing) {
+    const Box& box = here.plan.value(link.value).owned[crew_.role.tile];
+    Patch& sum = place->second.values[link.value];
+    if (!sum.data.defined()) {
+      sum = make_patch(crew_.stage, box, parameters_.type());
+      sum.data.zero_();
+    }
+    place->second.flights.push_back(
+        link.way->start_adjoint(no_patch(box.axes(), parameters_.type()), sum));
+  }
+}
+
+void Stage::backward(int number, const std::function<void(int)>& cell_done) {
+  expect_backward(number);
+  Live& live = live_.at(number);
+  std::map<int, Patch> gradients = gradients_.extract(number).mapped().take();
+  if (live.loss_gradient.data.defined())
+    gradients[live.sized->plan.graph().output()] = live.loss_gradient;
+  std::map<int, Patch> backward = live.batch.backward(gradients, cell_done);
+  for (const Link& link : live.sized->incoming) {
+    const Patch& gradient = backward.at(link.value);
+    send(link.way->start_adjoint(gradient, no_patch(gradient.box.axes(), parameters_.type())));
+  }
+  live_.erase(number);
+}
+
+/// What has arrived meanwhile is let go, so that its memory is free for the next.
+void Stage::send(Redistribution::Flight flight) {
+  while (!sending_.empty() && sending_.front().sent()) sending_.pop_front();
+  sending_.push_back(std::move(flight));
+}
+
+void Stage::finish_sending() {
+  for (auto& flight : sending_) flight.finish();
+  sending_.clear();
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,55 @@
+#include "plan/pipeline_plan.hpp"
+
+namespace mpi4dl {
+
+PipelinePlan::PipelinePlan(const Graph& graph, const std::vector<Grid>& grids,
+                           const std::vector<CellRange>& cells, int64_t micro_batch,
+                           const HaloDesign& design)
+    : micro_batch_(micro_batch) {
+  for (size_t stage = 0; stage < grids.size(); ++stage)
+    stages_.emplace_back(graph, grids[stage], micro_batch, design, cells[stage]);
+  for (int to = 0; to < static_cast<int>(stages_.size()); ++to)
+    for (const int value : stages_[to].inputs())
+      for (int from = 0; from < to; ++from)
+        if (stages_[from].runs(value)) transfers_.push_back({value, from, to});
+}
+
+PipelinePlan::Cost PipelinePlan::cost() const {
+  Cost all;
+  for (const StagePlan& stage : stages_)
+    for (int rank = 0; rank < stage.grid().size(); ++rank) {
+      const RankCost cost = stage.cost(rank);
+      all.messages += cost.messages;
+      all.elements += cost.elements_sent;
+    }
+  for (const Transfer& transfer : transfers_) {
+    const auto from = owned(transfer), to = needed(transfer);
+    for (int rank = 0; rank < static_cast<int>(from.size()); ++rank)
+      for (const Route& route : find_routes(from, to, rank).send) {
+        all.messages += 2;  // there, and back with the gradient
+        all.elements += 2 * route.elements();
+      }
+  }
+  return all;
+}
+
+std::vector<std::vector<Box>> PipelinePlan::by_position(int stage,
+                                                        const std::vector<Box>& boxes) const {
+  std::vector<std::vector<Box>> all;
+  for (int s = 0; s < static_cast<int>(stages_.size()); ++s)
+    for (int tile = 0; tile < stages_[s].grid().size(); ++tile) {
+      auto& here = all.emplace_back();
+      if (s == stage && !boxes[tile].empty()) here.push_back(boxes[tile]);
+    }
+  return all;
+}
+
+std::vector<std::vector<Box>> PipelinePlan::owned(const Transfer& transfer) const {
+  return by_position(transfer.from, stages_[transfer.from].value(transfer.value).owned);
+}
+
+std::vector<std::vector<Box>> PipelinePlan::needed(const Transfer& transfer) const {
+  return by_position(transfer.to, stages_[transfer.to].value(transfer.value).computed);
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "ops/parameters.hpp"
+
+namespace mpi4dl {
+
+/// Sums what a step has added to the parameters of a stage over all ranks that hold them: tiles,
+/// replicas and directions alike.
+///
+/// Cells come in as backward finishes them, and travel in buckets while the rest computes. All
+/// ranks must bring the same cells in the same order.
+class GradientReduction {
+ public:
+  struct Options {
+    int64_t bucket_bytes = int64_t{4} << 20;
+    bool half = false;  ///< gradients travel as float16
+  };
+  GradientReduction(const Parameters& parameters, const Communicator& holders,
+                    const Options& options);
+
+  void add(int cell);
+  /// Waits until all sums are complete. Collective over the holders.
+  void finish();
+
+ private:
+  struct Bucket {
+    std::vector<at::Tensor> sums;
+    at::Tensor flat;
+    Pending pending;
+  };
+  void start_bucket(std::vector<at::Tensor> sums, bool half);
+
+  const Parameters& parameters_;
+  const Communicator& holders_;
+  Options options_;
+  std::vector<at::Tensor> gradients_, statistics_;  // not yet on their way
+  int64_t gradient_bytes_ = 0;
+  std::vector<Bucket> buckets_;
+};
+
+/// All cells at once.
+void reduce(const Parameters& parameters, const Communicator& holders);
+
+}  // namespace mpi4dl

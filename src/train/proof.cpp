@@ -1,0 +1,94 @@
+#include "train/proof.hpp"
+
+#include <ATen/Functions.h>
+
+#include <numeric>
+
+#include "data/synthetic.hpp"
+
+namespace mpi4dl {
+namespace {
+
+using TensorMap = std::map<std::string, at::Tensor>;
+
+/// Tensors of all stages on every rank. `mine`: those that this rank answers for, each of them on
+/// one rank only.
+TensorMap gather(const Graph& graph, bool trainable, const TensorMap& mine,
+                 const Communicator& world) {
+  std::vector<const Parameter*> wanted;
+  std::vector<at::Tensor> flat;
+  for (const Node& node : graph.nodes())
+    for (const Parameter& parameter : node.parameters) {
+      if (parameter.trainable != trainable) continue;
+      const auto here = mine.find(parameter.name);
+      wanted.push_back(&parameter);
+      flat.push_back(here == mine.end() ? at::zeros({parameter.elements()}, at::kDouble)
+                                        : here->second.reshape({-1}).to(at::kDouble));
+    }
+  if (flat.empty()) return {};
+  at::Tensor all = at::cat(flat);
+  world.all_reduce(all);
+  TensorMap found;
+  int64_t offset = 0;
+  for (const Parameter* parameter : wanted) {
+    found[parameter->name] =
+        all.narrow(0, offset, parameter->elements()).view(parameter->shape).clone();
+    offset += parameter->elements();
+  }
+  return found;
+}
+
+/// Those of the stages whose first tile in the first replica this rank is.
+TensorMap answered_for(const Trainer& trainer, const Layout& layout, int rank,
+                       TensorMap (Parameters::*which)() const) {
+  const Role role = layout.roles(rank)[0];
+  if (role.replica != 0 || role.tile != 0) return {};
+  return (*trainer.parameters().at(role.stage).*which)();
+}
+
+StepResult train(const Graph& graph, const Layout& layout, Work work, const ProofOptions& options,
+                 const Communicator& world) {
+  const int64_t batch = work.effective_batch;
+  Trainer trainer(graph, layout, std::move(work), options.trainer, world);
+  const RandomImages data({.size = batch * options.steps,
+                           .classes = graph.node(graph.output()).shape.channels,
+                           .image = graph.shape(graph.input()),
+                           .seed = options.trainer.seed});
+  StepResult result;
+  for (int step = 0; step < options.steps; ++step) {
+    std::vector<int64_t> samples(batch);
+    std::iota(samples.begin(), samples.end(), step * batch);
+    StepReport report = trainer.step(data, samples);
+    result.loss = report.loss;
+    result.logits = report.logits;
+    result.sent.messages += report.sent.messages;
+    result.sent.bytes += report.sent.bytes;
+    result.peak_bytes = report.peak_bytes;
+  }
+  world.all_reduce(result.logits);
+  const auto collect = [&](bool trainable, TensorMap (Parameters::*which)() const) {
+    return gather(graph, trainable, answered_for(trainer, layout, world.rank(), which), world);
+  };
+  result.gradients = collect(true, &Parameters::gradients);
+  result.parameters = collect(true, &Parameters::trainable);
+  result.statistics = collect(false, &Parameters::statistics);
+  return result;
+}
+
+}  // namespace
+
+StepResult train_in_layout(const Graph& graph, const Layout& layout, const ProofOptions& options,
+                           const Communicator& world) {
+  return train(graph, layout, share_work(layout, options.batch, options.schedule, world.rank()),
+               options, world);
+}
+
+StepResult train_alone(const Graph& graph, const ProofOptions& options, const Communicator& alone) {
+  ProofOptions one = options;
+  one.trainer.cells = {{0, static_cast<int>(graph.cells().size())}};
+  one.trainer.stage.recompute = false;
+  return train(graph, Layout({Grid{}}, 1),
+               work_alone(options.batch, options.trainer.stage.batch_norm), one, alone);
+}
+
+}  // namespace mpi4dl

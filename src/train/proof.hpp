@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/graph.hpp"
+#include "train/trainer.hpp"
+
+namespace mpi4dl {
+
+/// A layout of a model, and steps to train it for on random images.
+struct ProofOptions {
+  BatchShape batch = {};
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  TrainerOptions trainer = {.type = c10::ScalarType::Double, .learning_rate = {.base = 0.01}};
+  int steps = 1;
+};
+
+/// What training steps leave behind; complete on the first rank.
+struct StepResult {
+  double loss = 0;  ///< of the last step
+  at::Tensor logits;
+  std::map<std::string, at::Tensor> gradients, statistics, parameters;
+  Traffic sent;            ///< by this rank's exchanges, in all steps
+  int64_t peak_bytes = 0;  ///< of this rank's tensors in the last step
+};
+
+/// Trains in a layout. Collective over the world.
+StepResult train_in_layout(const Graph& graph, const Layout& layout, const ProofOptions& options,
+                           const Communicator& world);
+
+/// Trains the same on one rank.
+StepResult train_alone(const Graph& graph, const ProofOptions& options, const Communicator& alone);
+
+}  // namespace mpi4dl

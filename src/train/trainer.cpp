@@ -1,0 +1,143 @@
+#include "train/trainer.hpp"
+
+#include <ATen/Functions.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "comm/memory_meter.hpp"
+#include "train/loss.hpp"
+
+namespace mpi4dl {
+namespace {
+
+std::vector<PipelinePlan> plan_sizes(const Graph& graph, const Layout& layout, const Work& work,
+                                     const TrainerOptions& options) {
+  std::set<int64_t> sizes;
+  for (const MicroBatch& batch : work.batches) sizes.insert(static_cast<int64_t>(batch.size()));
+  std::vector<PipelinePlan> plans;
+  for (const int64_t size : sizes)
+    plans.emplace_back(graph, layout.stages(), options.cells, size, options.halo);
+  return plans;
+}
+
+std::vector<int64_t> samples_of(const std::vector<int64_t>& samples, const MicroBatch& batch) {
+  std::vector<int64_t> chosen;
+  for (const int64_t place : batch) chosen.push_back(samples.at(place));
+  return chosen;
+}
+
+int64_t count_correct(const at::Tensor& logits, const at::Tensor& labels) {
+  return logits.numel() == 0 ? 0 : logits.argmax(1).eq(labels).sum().item<int64_t>();
+}
+
+}  // namespace
+
+Trainer::Trainer(const Graph& graph, const Layout& layout, Work work, const TrainerOptions& options,
+                 const Communicator& world)
+    : graph_(graph),
+      world_(world),
+      team_(layout, world),
+      work_(std::move(work)),
+      options_(options) {
+  std::vector<PipelinePlan> plans = plan_sizes(graph, layout, work_, options);
+  for (const auto& [stage, holders] : team_.holders()) {
+    parameters_[stage] = std::make_unique<Parameters>(graph, plans[0].stages()[stage].nodes(),
+                                                      options.type, options.seed);
+    optimizers_[stage] = std::make_unique<Optimizer>(*parameters_[stage], options.optimizer);
+  }
+  pipeline_ = std::make_unique<Pipeline>(std::move(plans), team_, parameters_, options.stage);
+}
+
+StepReport Trainer::step(const Dataset& data, const std::vector<int64_t>& samples) {
+  StepReport report;
+  report.images = work_.effective_batch;
+  report.learning_rate = options_.learning_rate.at(steps_);
+  report.logits =
+      at::zeros({work_.effective_batch, graph_.node(graph_.output()).shape.channels}, at::kDouble);
+  std::map<int, GradientReduction> reductions;
+  for (auto& [stage, parameters] : parameters_) {
+    parameters->clear();
+    reductions.try_emplace(stage, *parameters, team_.holders().at(stage), options_.reduction);
+  }
+  const Feed feed = make_feed(data, samples, report);
+  const StepContext step{feed, combine_keys(options_.seed, static_cast<uint64_t>(steps_))};
+  const Traffic before = world_.context().sent;
+  {
+    const MemoryMeter meter;
+    pipeline_->run(work_.schedule, work_.batches, step,
+                   [&](int stage, int cell) { reductions.at(stage).add(cell); });
+    report.peak_bytes = meter.peak_bytes();
+  }
+  const Traffic after = world_.context().sent;
+  report.sent = {after.messages - before.messages, after.bytes - before.bytes};
+  for (auto& [stage, reduction] : reductions) reduction.finish();
+  add_up(report);
+  stop_if_not_finite(report, step);
+  const double scale = clipping_scale();
+  for (auto& [stage, parameters] : parameters_) {
+    parameters->update_statistics();
+    optimizers_.at(stage)->step(report.learning_rate, scale);
+  }
+  ++steps_;
+  return report;
+}
+
+Feed Trainer::make_feed(const Dataset& data, const std::vector<int64_t>& samples,
+                        StepReport& report) {
+  return {.pixels =
+              [&, this](const MicroBatch& batch, const Box& box) {
+                return read_box(data, samples_of(samples, batch), box, options_.type);
+              },
+          .loss_gradient =
+              [&, this](const MicroBatch& batch, const Patch& logits) {
+                const Interval& images = logits.box[0];
+                const at::Tensor labels = read_labels(data, samples_of(samples, batch), images);
+                const Loss loss = cross_entropy(logits.data, labels, work_.effective_batch);
+                report.loss += loss.sum;
+                report.correct += count_correct(logits.data, labels);
+                for (int64_t i = 0; i < images.length(); ++i)
+                  report.logits[batch[images.begin + i]].copy_(logits.data[i]);
+                return loss.gradient;
+              }};
+}
+
+void Trainer::add_up(StepReport& report) const {
+  at::Tensor sums = at::tensor({report.loss, static_cast<double>(report.correct)}, at::kDouble);
+  world_.all_reduce(sums);
+  report.loss = sums[0].item<double>();
+  report.correct = static_cast<int64_t>(sums[1].item<double>());
+}
+
+/// The step is run again, forward only: parameters have not changed yet.
+void Trainer::stop_if_not_finite(const StepReport& report, const StepContext& step) {
+  if (std::isfinite(report.loss)) return;
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  const auto bad = pipeline_->find_bad_cell(work_.schedule, work_.batches, step);
+  at::Tensor first = at::full({1}, -(bad ? int64_t{*bad} : kNone), at::kLong);
+  world_.all_reduce(first, Reduction::max);
+  const int64_t cell = -first.item<int64_t>();
+  throw Error(fmt::format(
+      "the loss of step {} is {}; the first values that are not finite come from {}", steps_ + 1,
+      report.loss, cell == kNone ? "the loss itself" : "cell " + graph_.cells()[cell]));
+}
+
+/// The whole gradient's norm: of each stage once, however many ranks hold it.
+double Trainer::clipping_scale() const {
+  if (options_.clip_norm <= 0) return 1;
+  double squares = 0;
+  for (const auto& [stage, parameters] : parameters_)
+    for (const auto& [name, gradient] : parameters->gradients()) {
+      const double norm = gradient.norm().item<double>();
+      squares += norm * norm / team_.holders().at(stage).size();
+    }
+  at::Tensor sum = at::full({1}, squares, at::kDouble);
+  world_.all_reduce(sum);
+  const double norm = std::sqrt(sum.item<double>());
+  return norm > options_.clip_norm ? options_.clip_norm / norm : 1;
+}
+
+}  // namespace mpi4dl

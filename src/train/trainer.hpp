@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "data/dataset.hpp"
+#include "pipeline/pipeline.hpp"
+#include "train/gradient_reduction.hpp"
+#include "train/learning_rate.hpp"
+#include "train/optimizer.hpp"
+#include "train/work.hpp"
+
+namespace mpi4dl {
+
+struct TrainerOptions {
+  HaloDesign halo = {};
+  std::vector<CellRange> cells = {};  ///< of each stage
+  StageOptions stage = {};
+  c10::ScalarType type = c10::ScalarType::Float;
+  uint64_t seed = 1;
+  OptimizerOptions optimizer = {};
+  LearningRate learning_rate = {};
+  double clip_norm = 0;  ///< gradients longer than this are shortened to it; 0: never
+  GradientReduction::Options reduction = {};
+};
+
+/// What one optimizer step says about itself.
+struct StepReport {
+  double loss = 0;      ///< mean over the effective batch
+  int64_t correct = 0;  ///< images whose largest logit is their class
+  int64_t images = 0;
+  double learning_rate = 0;
+  at::Tensor logits;       ///< of the effective batch; zero where another rank has them
+  Traffic sent;            ///< by this rank's exchanges
+  int64_t peak_bytes = 0;  ///< of this rank's tensors, above what it held before
+};
+
+/// Trains a model that is spread over ranks: every rank has one, with its own share.
+class Trainer {
+ public:
+  /// Collective over the world, as is each call below.
+  Trainer(const Graph& graph, const Layout& layout, Work work, const TrainerOptions& options,
+          const Communicator& world);
+
+  /// One optimizer step. `samples`: which image of the data stands at each place of the effective
+  /// batch. Throws Error, naming the cell, where the loss is not finite.
+  StepReport step(const Dataset& data, const std::vector<int64_t>& samples);
+
+  int64_t effective_batch() const { return work_.effective_batch; }
+  /// Of each stage that this rank holds.
+  const std::map<int, std::unique_ptr<Parameters>>& parameters() const { return parameters_; }
+
+ private:
+  Feed make_feed(const Dataset& data, const std::vector<int64_t>& samples, StepReport& report);
+  void add_up(StepReport& report) const;
+  void stop_if_not_finite(const StepReport& report, const StepContext& step);
+  double clipping_scale() const;
+
+  const Graph& graph_;
+  Communicator world_;
+  Team team_;
+  Work work_;
+  TrainerOptions options_;
+  std::map<int, std::unique_ptr<Parameters>> parameters_;  // by stage
+  std::map<int, std::unique_ptr<Optimizer>> optimizers_;
+  std::unique_ptr<Pipeline> pipeline_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace mpi4dl
