@@ -7,7 +7,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 ranks=4
-tests=(ops_operators_test ops_transparency_test)
+tests=(ops_operators_test train_transparency_test)
 tree=$PWD/build/mutation
 export OMP_NUM_THREADS=1
 mkdir -p "$tree"
@@ -33,7 +33,7 @@ find_failing_test() {
     timeout --kill-after=5 300 mpirun -np "$ranks" "$tree/build/bin/tests/$test" \
       --gtest_color=no --gtest_brief=0 >"$output" 2>&1 </dev/null && continue
     # The last test that started is the one that failed, or that never ended.
-    echo "${test#ops_}: $(grep -o '\[ RUN      \] .*' "$output" | tail -n 1 | cut -c 14-)"
+    echo "${test#*_}: $(grep -o '\[ RUN      \] .*' "$output" | tail -n 1 | cut -c 14-)"
     return 0
   done
   return 1

@@ -101,6 +101,8 @@ void print(const std::string& title, const nlohmann::ordered_json& result) {
   std::printf("  max relative error   %.3g, in the %s\n",
               result["max_relative_error"].get<double>(),
               result["worst"].get<std::string>().c_str());
+  if (!result["holders_agree"].get<bool>())
+    std::printf("  ranks that hold the same parameters have different values of them\n");
   std::printf("%s: tolerance %g\n", result["equal"].get<bool>() ? "equal to one rank" : "NOT EQUAL",
               result["tolerance"].get<double>());
 }
@@ -109,11 +111,13 @@ nlohmann::ordered_json make_report(const StepResult& result, const StepResult& e
                                    const Usage& used, const std::optional<Usage>& planned,
                                    double tolerance) {
   const Comparison comparison = compare(result, expected);
-  nlohmann::ordered_json report{{"equal", comparison.max_relative_error <= tolerance},
+  const bool equal = comparison.max_relative_error <= tolerance && result.holders_agree;
+  nlohmann::ordered_json report{{"equal", equal},
                                 {"loss", result.loss},
                                 {"loss_one_rank", expected.loss},
                                 {"max_relative_error", comparison.max_relative_error},
                                 {"worst", comparison.worst},
+                                {"holders_agree", result.holders_agree},
                                 {"tolerance", tolerance},
                                 {"messages", used.messages},
                                 {"bytes", used.bytes},

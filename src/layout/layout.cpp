@@ -77,10 +77,11 @@ std::string arithmetic(const std::vector<Grid>& stages) {
 }  // namespace
 
 Layout::Layout(const ParallelOptions& options, int ranks)
-    : Layout(options.stages.empty() ? stages_from_flags(options) : parse_stages(options.stages),
-             ranks, options.gems) {}
+    : Layout(ranks,
+             options.stages.empty() ? stages_from_flags(options) : parse_stages(options.stages),
+             options.gems) {}
 
-Layout::Layout(std::vector<Grid> stages, int ranks, bool gems)
+Layout::Layout(int ranks, std::vector<Grid> stages, bool gems)
     : stages_(std::move(stages)), directions_(gems ? 2 : 1) {
   for (const Grid& grid : stages_) {
     first_position_.push_back(group_size_);

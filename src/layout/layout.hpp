@@ -38,7 +38,7 @@ class Layout {
  public:
   /// Throws UsageError, with the arithmetic and the right -np, where the ranks do not fit.
   Layout(const ParallelOptions& options, int ranks);
-  Layout(std::vector<Grid> stages, int ranks, bool gems = false);
+  Layout(int ranks, std::vector<Grid> stages, bool gems = false);
 
   const std::vector<Grid>& stages() const { return stages_; }
   int group_size() const { return group_size_; }

@@ -20,6 +20,7 @@ void Pipeline::run(const Schedule& schedule, const std::vector<MicroBatch>& batc
   const std::vector<bool> last = last_backwards(schedule);
   for (size_t i = 0; i < schedule.size(); ++i) {
     const Action& action = schedule[i];
+    expect(action, batches);
     if (i + 1 < schedule.size()) expect(schedule[i + 1], batches);
     Stage& stage = *stages_[action.direction];
     if (action.kind == Action::Kind::forward) {
@@ -34,7 +35,8 @@ void Pipeline::run(const Schedule& schedule, const std::vector<MicroBatch>& batc
   for (auto& stage : stages_) stage->finish_sending();
 }
 
-/// Posts the receives of the action that comes next; its own batch may still be on its way forward.
+/// Posts the receives of an action, in the order of the schedule, which is the order of the
+/// senders. A batch that has not gone forward yet expects no gradients.
 void Pipeline::expect(const Action& action, const std::vector<MicroBatch>& batches) {
   Stage& stage = *stages_[action.direction];
   if (action.kind == Action::Kind::forward) {

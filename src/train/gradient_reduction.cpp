@@ -4,13 +4,17 @@
 
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace mpi4dl {
 
 GradientReduction::GradientReduction(const Parameters& parameters, const Communicator& holders,
                                      const Options& options)
-    : parameters_(parameters), holders_(holders), options_(options) {}
+    : parameters_(parameters), holders_(holders), options_(options), missing_(parameters.cells()) {}
 
 void GradientReduction::add(int cell) {
+  ensure(!missing_.empty() && missing_.back() == cell, "cell {} came out of order", cell);
+  missing_.pop_back();
   if (holders_.size() == 1) return;
   for (at::Tensor& sum : parameters_.gradient_sums(cell)) {
     gradient_bytes_ += static_cast<int64_t>(sum.nbytes());
@@ -33,6 +37,7 @@ void GradientReduction::start_bucket(std::vector<at::Tensor> sums, bool half) {
 }
 
 void GradientReduction::finish() {
+  while (!missing_.empty()) add(missing_.back());
   start_bucket(std::exchange(gradients_, {}), options_.half);
   start_bucket(std::exchange(statistics_, {}), /*half=*/false);
   gradient_bytes_ = 0;
@@ -48,9 +53,7 @@ void GradientReduction::finish() {
 }
 
 void reduce(const Parameters& parameters, const Communicator& holders) {
-  GradientReduction reduction(parameters, holders, {});
-  for (const int cell : parameters.cells()) reduction.add(cell);
-  reduction.finish();
+  GradientReduction(parameters, holders, {}).finish();
 }
 
 }  // namespace mpi4dl

@@ -10,8 +10,9 @@ namespace mpi4dl {
 /// Sums what a step has added to the parameters of a stage over all ranks that hold them: tiles,
 /// replicas and directions alike.
 ///
-/// Cells come in as backward finishes them, and travel in buckets while the rest computes. All
-/// ranks must bring the same cells in the same order.
+/// Cells come in from the last to the first, as backward finishes them, and travel in buckets while
+/// the rest computes. What did not come, because this rank had nothing to go back through, has
+/// nothing to add but joins in.
 class GradientReduction {
  public:
   struct Options {
@@ -21,8 +22,10 @@ class GradientReduction {
   GradientReduction(const Parameters& parameters, const Communicator& holders,
                     const Options& options);
 
+  /// All gradients of the last cell that was not added yet are complete.
   void add(int cell);
-  /// Waits until all sums are complete. Collective over the holders.
+  /// Adds the cells that are missing, and waits until all sums are complete. Collective over the
+  /// holders.
   void finish();
 
  private:
@@ -36,6 +39,7 @@ class GradientReduction {
   const Parameters& parameters_;
   const Communicator& holders_;
   Options options_;
+  std::vector<int> missing_;                        // cells, the next one last
   std::vector<at::Tensor> gradients_, statistics_;  // not yet on their way
   int64_t gradient_bytes_ = 0;
   std::vector<Bucket> buckets_;

@@ -72,6 +72,7 @@ StepResult train(const Graph& graph, const Layout& layout, Work work, const Proo
   result.gradients = collect(true, &Parameters::gradients);
   result.parameters = collect(true, &Parameters::trainable);
   result.statistics = collect(false, &Parameters::statistics);
+  result.holders_agree = trainer.holders_agree();
   return result;
 }
 
@@ -87,7 +88,7 @@ StepResult train_alone(const Graph& graph, const ProofOptions& options, const Co
   ProofOptions one = options;
   one.trainer.cells = {{0, static_cast<int>(graph.cells().size())}};
   one.trainer.stage.recompute = false;
-  return train(graph, Layout({Grid{}}, 1),
+  return train(graph, Layout(1, {Grid{}}),
                work_alone(options.batch, options.trainer.stage.batch_norm), one, alone);
 }
 

@@ -140,4 +140,17 @@ double Trainer::clipping_scale() const {
   return norm > options_.clip_norm ? options_.clip_norm / norm : 1;
 }
 
+bool Trainer::holders_agree() const {
+  at::Tensor apart = at::zeros({1}, at::kDouble);
+  for (const auto& [stage, parameters] : parameters_)
+    for (const auto& tensors : {parameters->trainable(), parameters->statistics()})
+      for (const auto& [name, values] : tensors) {
+        at::Tensor first = values.clone();
+        team_.holders().at(stage).broadcast(first, 0);
+        if (!at::equal(first, values)) apart.fill_(1);
+      }
+  world_.all_reduce(apart, Reduction::max);
+  return apart.item<double>() == 0;
+}
+
 }  // namespace mpi4dl

@@ -50,6 +50,8 @@ class Trainer {
   int64_t effective_batch() const { return work_.effective_batch; }
   /// Of each stage that this rank holds.
   const std::map<int, std::unique_ptr<Parameters>>& parameters() const { return parameters_; }
+  /// True if all ranks that hold a parameter or a statistic have the same value, to the bit.
+  bool holders_agree() const;
 
  private:
   Feed make_feed(const Dataset& data, const std::vector<int64_t>& samples, StepReport& report);

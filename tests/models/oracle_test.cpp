@@ -8,7 +8,7 @@
 #include "support/oracle/resnet.hpp"
 #include "support/world.hpp"
 #include "train/loss.hpp"
-#include "train/step.hpp"
+#include "train/proof.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -56,6 +56,7 @@ Answer ours(const Graph& graph) {
   answer.step.loss = loss.sum;
   answer.step.logits = logits.data;
   answer.step.gradients = parameters.gradients();
+  parameters.update_statistics();
   answer.step.statistics = parameters.statistics();
   return answer;
 }

@@ -5,7 +5,7 @@
 #include "comm/memory_meter.hpp"
 #include "models/registry.hpp"
 #include "support/world.hpp"
-#include "train/step.hpp"
+#include "train/proof.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -15,13 +15,15 @@ using testing::world;
 /// What the plan says of a rank's memory is what a step needs, within a tenth.
 void expect_planned_memory(const ModelOptions& model, const HaloDesign& halo) {
   const Graph graph = build_model(model);
-  const StepOptions step{.grid = slice("square", world().size()),
-                         .batch = 2,
-                         .halo = halo,
-                         .type = c10::ScalarType::Float};
-  const StagePlan plan(graph, step.grid, step.batch, step.halo);
+  const Grid grid = slice("square", world().size());
+  ProofOptions options{.batch = {.batch = 2}};
+  options.trainer.halo = halo;
+  options.trainer.type = c10::ScalarType::Float;
+  options.trainer.cells = {{0, static_cast<int>(graph.cells().size())}};
+  const StagePlan plan(graph, grid, options.batch.batch, halo);
   const auto planned = static_cast<double>(activation_bytes(plan, world().rank(), sizeof(float)));
-  const auto measured = static_cast<double>(run_steps(graph, step, world()).peak_bytes);
+  const auto measured = static_cast<double>(
+      train_in_layout(graph, Layout(world().size(), {grid}), options, world()).peak_bytes);
   EXPECT_NEAR(measured / planned, 1.0, 0.1) << "measured " << measured << ", planned " << planned;
 }
 

@@ -9,6 +9,7 @@
 #include "ops/stage_runner.hpp"
 #include "support/describe.hpp"
 #include "support/whole_graph.hpp"
+#include "train/gradient_reduction.hpp"
 
 namespace mpi4dl::testing {
 namespace {
@@ -92,7 +93,8 @@ Outcome run_on_tiles(const Trial& trial, const Communicator& stage) {
   const Patch result = batch.forward({{image, {box, trial.pixels(box)}}}).at(output);
   const Patch gradient =
       batch.backward({{output, {result.box, trial.output_gradient(result.box)}}}).at(image);
-  parameters.reduce_gradients(stage);
+  reduce(parameters, stage);
+  parameters.update_statistics();
   return {summed(trial.shape_of(output), result, stage),
           summed(trial.shape_of(image), gradient, stage), parameters.gradients(),
           parameters.statistics()};

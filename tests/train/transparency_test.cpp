@@ -1,0 +1,197 @@
+// Random networks x random layouts: training steps on many ranks are those of one rank, send what
+// the plan says, and leave the same parameters on every rank that holds them.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "support/agreement.hpp"
+#include "support/describe.hpp"
+#include "support/random_graph.hpp"
+#include "train/proof.hpp"
+
+namespace mpi4dl::testing {
+namespace {
+
+constexpr double kTolerance = 1e-9;
+
+struct Case {
+  Graph graph;
+  Layout layout;
+  ProofOptions options;
+};
+
+std::string summary(const Case& c) {
+  std::string stages;
+  for (const Grid& grid : c.layout.stages())
+    stages += fmt::format(" {}x{}x{}", grid.batch, grid.rows, grid.cols);
+  const auto& [shape, kind, trainer, steps] = c.options;
+  return fmt::format(
+      "seed {}, stages{}, {} replicas, batch {}, parts {}, times {}, schedule {}, {}, recompute "
+      "{}, "
+      "{} steps\n{}",
+      trainer.seed, stages, shape.replicas, shape.batch, shape.parts, shape.times,
+      static_cast<int>(kind), describe(trainer.halo), trainer.stage.recompute, steps,
+      describe(c.graph));
+}
+
+/// Between 9 and 40 pixels, or a small volume; two pixels for each tile at least.
+Shape draw_image(Dice& dice, const std::vector<Grid>& grids) {
+  const bool volume = dice.chance(0.1);
+  const int64_t most = volume ? 18 : 40;
+  int rows = 5, cols = 5;
+  for (const Grid& grid : grids) rows = std::max(rows, grid.rows), cols = std::max(cols, grid.cols);
+  Shape image{dice.pick(1, 3), {dice.pick(2 * rows - 1, most), dice.pick(2 * cols - 1, most)}};
+  if (volume) image.space.insert(image.space.begin(), dice.pick(3, 5));
+  return image;
+}
+
+/// All ranks in one stage, or any number of stages with any number of ranks each.
+std::vector<Grid> draw_stages(Dice& dice, int ranks) {
+  std::vector<Grid> stages;
+  const bool one = dice.chance(0.2);
+  while (ranks > 0) {
+    const int size = one ? ranks : static_cast<int>(dice.pick(1, ranks));
+    stages.push_back(dice.grid(size));
+    ranks -= size;
+  }
+  return stages;
+}
+
+int draw_divisor(Dice& dice, int number) {
+  std::vector<int> divisors;
+  for (int d = 1; d <= number; ++d)
+    if (number % d == 0) divisors.push_back(d);
+  return dice.one_of(divisors);
+}
+
+std::vector<CellRange> draw_balance(Dice& dice, int cells, int stages) {
+  validate(stages <= cells, "too many stages");
+  std::vector<CellRange> ranges;
+  int first = 0;
+  for (int left = stages; left > 0; --left) {
+    const int last =
+        left == 1 ? cells : first + static_cast<int>(dice.pick(1, cells - first - left + 1));
+    ranges.push_back({first, last});
+    first = last;
+  }
+  return ranges;
+}
+
+Case draw(Dice& dice, uint64_t seed, bool spread) {
+  const int replicas = spread && dice.chance(0.4) ? draw_divisor(dice, world().size()) : 1;
+  const int group = world().size() / replicas;
+  const auto stages = spread ? draw_stages(dice, group) : std::vector{dice.grid(group)};
+  const bool gems = spread && dice.chance(0.3);
+  const bool fused = dice.chance(0.6);
+  int batch_parts = 1;
+  for (const Grid& grid : stages) batch_parts = std::max(batch_parts, grid.batch);
+  const int parts = spread ? static_cast<int>(dice.pick(1, 3)) : 1;
+  Case c{.graph = random_graph(dice, draw_image(dice, stages)),
+         .layout = Layout(world().size(), stages, gems),
+         .options = {}};
+  c.options.batch = {.batch = dice.pick(parts * batch_parts, parts * batch_parts + 2),
+                     .parts = parts,
+                     .times = gems ? static_cast<int>(dice.pick(1, 3)) : 1,
+                     .replicas = replicas};
+  c.options.schedule =
+      gems ? ScheduleKind::gems : dice.one_of({ScheduleKind::gpipe, ScheduleKind::one_f_one_b});
+  TrainerOptions& trainer = c.options.trainer;
+  trainer.halo = {fused, fused ? static_cast<int>(dice.pick(1, 7)) : 1};
+  trainer.cells =
+      draw_balance(dice, static_cast<int>(c.graph.cells().size()), static_cast<int>(stages.size()));
+  trainer.stage.recompute = spread && dice.chance(0.3);
+  if (spread && dice.chance(0.2)) trainer.stage.batch_norm = BatchNormScope::replicas;
+  trainer.clip_norm = dice.chance(0.2) ? 0.5 : 0;
+  trainer.seed = seed;
+  c.options.steps = dice.chance(0.25) ? 2 : 1;
+  for (const MicroBatch& images : micro_batches(c.options.batch, 0))
+    PipelinePlan(c.graph, stages, trainer.cells, static_cast<int64_t>(images.size()), trainer.halo);
+  return c;
+}
+
+/// What does not fit together is drawn again.
+Case draw_case(uint64_t seed, bool spread) {
+  Dice dice(combine_keys(seed, world().size()));
+  return draw_until_it_fits([&] { return draw(dice, seed, spread); });
+}
+
+void expect_planned_traffic(const Case& c, const Traffic& mine) {
+  if (c.options.trainer.stage.recompute) return;
+  Traffic sent;
+  for (const Traffic& theirs : all_gather(world(), mine)) {
+    sent.messages += theirs.messages;
+    sent.bytes += theirs.bytes;
+  }
+  Traffic planned;
+  for (const MicroBatch& images : all_micro_batches(c.options.batch)) {
+    const PipelinePlan plan(c.graph, c.layout.stages(), c.options.trainer.cells,
+                            static_cast<int64_t>(images.size()), c.options.trainer.halo);
+    planned.messages += plan.cost().messages * c.options.steps;
+    planned.bytes += plan.cost().elements * c.options.steps * 8;
+  }
+  EXPECT_EQ(sent.messages, planned.messages);
+  EXPECT_EQ(sent.bytes, planned.bytes);
+}
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+/// Each within the tolerance of the larger of its own norm and 1e-3 of the norm of all: in networks
+/// this small, true zeros (a bias before a norm, a mean after one) are often hidden by rounding.
+void expect_close(const Tensors& result, const Tensors& expected, const std::string& what) {
+  double squares = 0;
+  for (const auto& [name, values] : expected) squares += values.square().sum().item<double>();
+  ASSERT_EQ(result.size(), expected.size()) << what;
+  for (const auto& [name, values] : expected) {
+    const double scale = std::max(values.norm().item<double>(), 1e-3 * std::sqrt(squares));
+    const double apart = (result.at(name) - values).norm().item<double>();
+    EXPECT_LE(apart, kTolerance * scale) << what << " of " << name;
+  }
+}
+
+/// A window may see nothing but padding: then a constant reaches a batch norm, whose output is zero
+/// but for rounding, and a ReLU decides by the sign of that. Such networks have dead parameters.
+bool has_dead_parameter(const StepResult& step) {
+  return std::any_of(step.gradients.begin(), step.gradients.end(), [](const auto& gradient) {
+    return gradient.second.count_nonzero().template item<int64_t>() == 0;
+  });
+}
+
+/// False where there was nothing to compare.
+bool equals_one_rank(const Case& c, const StepResult& result,
+                     const std::optional<Communicator>& alone) {
+  if (!alone) return true;
+  const StepResult expected = train_alone(c.graph, c.options, *alone);
+  if (has_dead_parameter(expected)) return false;
+  EXPECT_NEAR(result.loss, expected.loss, kTolerance * std::abs(expected.loss));
+  expect_close({{"logits", result.logits}}, {{"logits", expected.logits}}, "output");
+  expect_close(result.gradients, expected.gradients, "gradient");
+  expect_close(result.statistics, expected.statistics, "statistics");
+  expect_close(result.parameters, expected.parameters, "values");
+  return true;
+}
+
+void check(int64_t count, bool spread) {
+  const auto alone = world().split(session().first() ? 0 : -1);
+  int64_t compared = 0;
+  for (const uint64_t seed : seeds(count)) {
+    const Case c = draw_case(seed, spread);
+    session().doing(summary(c));
+    SCOPED_TRACE(summary(c));
+    const StepResult result = train_in_layout(c.graph, c.layout, c.options, world());
+    expect_planned_traffic(c, result.sent);
+    EXPECT_TRUE(result.holders_agree);
+    if (equals_one_rank(c, result, alone)) ++compared;
+    if (failed_anywhere()) return;
+  }
+  EXPECT_GE(compared, count / 2);
+}
+
+TEST(Transparency, OneStageEqualsOneRank) {
+  check(80, /*spread=*/false);
+}
+
+TEST(Transparency, StagesReplicasAndDirectionsEqualOneRank) {
+  check(80, /*spread=*/true);
+}
+
+}  // namespace
+}  // namespace mpi4dl::testing
