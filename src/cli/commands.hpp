@@ -19,6 +19,9 @@ void add_bench_halo(CLI::App& bench, Command& chosen);
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
 
+/// `mpi4dl train`.
+void add_train(CLI::App& app, Command& chosen);
+
 /// `mpi4dl verify`.
 void add_verify(CLI::App& app, Command& chosen);
 

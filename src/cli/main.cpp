@@ -23,8 +23,10 @@ int run(Session& session, int argc, char** argv) {
   app.add_option("--timeout", timeout, "Seconds that a rank waits for another before the job ends")
       ->check(more_than(0))
       ->capture_default_str();
+  app.set_config("--config", "", "Read flags from this file: [train] batch-size=4");
 
   Command chosen;
+  add_train(app, chosen);
   add_plan(app, chosen);
   add_verify(app, chosen);
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");

@@ -1,5 +1,7 @@
 #include "cli/training_flags.hpp"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <map>
 
@@ -120,6 +122,24 @@ std::string to_string(ScheduleKind kind) {
       return "gems";
   }
   return "";
+}
+
+std::string describe_layout(const Graph& graph, const Layout& layout,
+                            const std::vector<CellRange>& cells, const TrainingFlags& flags) {
+  const BatchShape batch = flags.batch_shape(layout);
+  std::vector<std::string> stages;
+  for (size_t i = 0; i < cells.size(); ++i)
+    stages.push_back(fmt::format("{} ({} of {} cells)", to_string(layout.stages()[i]),
+                                 cells[i].last - cells[i].first, graph.cells().size()));
+  std::string text = fmt::format("stages {}", fmt::join(stages, " | "));
+  if (layout.replicas() > 1) text += fmt::format(", {} replicas", layout.replicas());
+  if (batch.parts * batch.times > 1)
+    text += fmt::format(", {} with {} micro-batches", to_string(flags.schedule_kind()),
+                        batch.parts * batch.times);
+  const HaloDesign& halo = flags.parallel.halo;
+  if (halo.fused) text += fmt::format(", D2 with {} fused", halo.fused_layers);
+  if (flags.trainer.stage.recompute) text += ", recompute";
+  return text + fmt::format(", batch norm {}", flags.batch_norm);
 }
 
 }  // namespace mpi4dl

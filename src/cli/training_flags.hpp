@@ -40,4 +40,8 @@ struct TrainingFlags {
 /// "gpipe", "1f1b" or "gems".
 std::string to_string(ScheduleKind kind);
 
+/// Where the model is and how batches go through it, in a line or two.
+std::string describe_layout(const Graph& graph, const Layout& layout,
+                            const std::vector<CellRange>& cells, const TrainingFlags& flags);
+
 }  // namespace mpi4dl

@@ -1,5 +1,3 @@
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -63,25 +61,13 @@ Usage measured_usage(const StepResult& mine, const Communicator& world) {
   return all;
 }
 
-std::string describe(const Graph& graph, const Layout& layout, const VerifyFlags& flags) {
-  const BatchShape batch = flags.training.batch_shape(layout);
-  std::vector<std::string> stages;
-  for (const Grid& grid : layout.stages()) stages.push_back(to_string(grid));
-  std::string text =
-      fmt::format("{}, {} parameters, image {}, batch {}", flags.model.options.name,
-                  graph.parameter_count(), flags.model.image_size, batch.effective());
-  text += fmt::format("\nstages {}", fmt::join(stages, " | "));
-  if (layout.replicas() > 1) text += fmt::format(", {} replicas", layout.replicas());
-  if (batch.parts > 1 || batch.times > 1)
-    text += fmt::format(", {} with {} micro-batches", to_string(flags.training.schedule_kind()),
-                        batch.parts * batch.times);
-  const HaloDesign& halo = flags.training.parallel.halo;
-  text +=
-      halo.fused ? fmt::format(", D2 with {} fused", halo.fused_layers) : ", halos at every layer";
-  return text + fmt::format(", batch norm {}, {}{}, {} step{}", flags.training.batch_norm,
-                            flags.training.dtype,
-                            flags.training.trainer.stage.recompute ? ", recompute" : "",
-                            flags.steps, flags.steps == 1 ? "" : "s");
+std::string describe(const Graph& graph, const Layout& layout, const ProofOptions& options,
+                     const VerifyFlags& flags) {
+  return fmt::format("{}, {} parameters, image {}, effective batch {}, {}, {} step{}\n{}",
+                     flags.model.options.name, graph.parameter_count(), flags.model.image_size,
+                     options.batch.effective(), flags.training.dtype, flags.steps,
+                     flags.steps == 1 ? "" : "s",
+                     describe_layout(graph, layout, options.trainer.cells, flags.training));
 }
 
 void print(const std::string& title, const nlohmann::ordered_json& result) {
@@ -148,7 +134,7 @@ int run_verify(Session& session, const VerifyFlags& flags) {
   if (alone) {
     const auto report = make_report(result, train_alone(graph, options, *alone), used,
                                     planned_usage(graph, layout, options), flags.tolerance);
-    print(describe(graph, layout, flags), report);
+    print(describe(graph, layout, options, flags), report);
     if (!flags.json_file.empty()) write_json(flags.json_file, report);
     verdict = report["equal"].get<bool>() ? 0 : 1;
   }

@@ -108,7 +108,7 @@ void Session::fail(const std::exception& error) {
                  world_->size(), context_->doing.c_str(), sentence);
   }
   std::fflush(nullptr);
-  MPI_Abort(MPI_COMM_WORLD, usage ? 2 : 1);
+  if (world_->size() > 1) MPI_Abort(MPI_COMM_WORLD, usage ? 2 : 1);
   std::_Exit(usage ? 2 : 1);
 }
 

@@ -31,20 +31,46 @@ at::Tensor initial_values(const Parameter& parameter, c10::ScalarType type, uint
   return values;
 }
 
+/// A view of memory at `offset` with the shape and memory format of `like`; moves the offset on.
+at::Tensor place(const at::Tensor& memory, int64_t& offset, const at::Tensor& like) {
+  const at::Tensor view = memory.as_strided(like.sizes(), like.strides(), offset);
+  offset += like.numel();
+  return view;
+}
+
 }  // namespace
 
 Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
                        uint64_t seed)
     : graph_(&graph), nodes_(nodes), type_(type) {
   values_.resize(graph.nodes().size());
-  sums_.resize(graph.nodes().size());
-  images_.resize(graph.nodes().size());
   for (const int node : nodes)
-    for (const Parameter& parameter : graph.node(node).parameters) {
-      const at::Tensor& value = values_[node].emplace_back(initial_values(parameter, type, seed));
-      sums_[node].push_back(at::zeros_like(value, value.options().dtype(wide_type(type))));
-      if (!parameter.trainable) images_[node] = at::zeros({1}, sums_[node].back().options());
-    }
+    for (const Parameter& parameter : graph.node(node).parameters)
+      values_[node].push_back(initial_values(parameter, type, seed));
+  place_sums();
+}
+
+void Parameters::place_sums() {
+  int64_t trained = 0, measured = 0;
+  each([&](const Parameter& parameter, int /*node*/, size_t /*i*/) {
+    (parameter.trainable ? trained : measured) += parameter.elements();
+  });
+  const auto count = static_cast<int64_t>(nodes_.size());
+  gradients_ = at::zeros({trained}, wide_type(type_));
+  statistics_ = at::zeros({measured + count}, wide_type(type_));
+  sums_.resize(values_.size());
+  images_.resize(values_.size());
+  first_gradient_.assign(graph_->cells().size() + 1, 0);
+  int64_t gradient = 0, statistic = 0;
+  for (const int node : nodes_) {
+    for (size_t i = 0; i < values_[node].size(); ++i)
+      sums_[node].push_back(graph_->node(node).parameters[i].trainable
+                                ? place(gradients_, gradient, values_[node][i])
+                                : place(statistics_, statistic, values_[node][i]));
+    images_[node] = statistics_.narrow(0, statistic++, 1);
+    for (size_t cell = graph_->node(node).cell + 1; cell < first_gradient_.size(); ++cell)
+      first_gradient_[cell] = gradient;
+  }
 }
 
 template <typename Visit>
@@ -81,30 +107,13 @@ void Parameters::update_statistics() {
 }
 
 void Parameters::clear() {
-  for (const int node : nodes_) {
-    for (const at::Tensor& sum : sums_[node]) sum.zero_();
-    if (images_[node].defined()) images_[node].zero_();
-  }
+  gradients_.zero_();
+  statistics_.zero_();
 }
 
-std::vector<at::Tensor> Parameters::sums(int cell, bool trainable) const {
-  std::vector<at::Tensor> all;
-  each([&](const Parameter& parameter, int node, size_t i) {
-    if (graph_->node(node).cell == cell && parameter.trainable == trainable)
-      all.push_back(sums_[node][i]);
-  });
-  return all;
-}
-
-std::vector<at::Tensor> Parameters::gradient_sums(int cell) const {
-  return sums(cell, /*trainable=*/true);
-}
-
-std::vector<at::Tensor> Parameters::statistic_sums(int cell) const {
-  std::vector<at::Tensor> all = sums(cell, /*trainable=*/false);
-  for (const int node : nodes_)
-    if (graph_->node(node).cell == cell && images_[node].defined()) all.push_back(images_[node]);
-  return all;
+at::Tensor Parameters::gradient_memory(int first_cell, int last_cell) const {
+  const int64_t begin = first_gradient_[first_cell];
+  return gradients_.narrow(0, begin, first_gradient_[last_cell] - begin);
 }
 
 std::vector<int> Parameters::cells() const {

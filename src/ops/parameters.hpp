@@ -36,10 +36,10 @@ class Parameters {
   /// Forgets gradients and measured statistics.
   void clear();
 
-  /// What a step has added for one cell: gradients, and sums of statistics with their counts of
-  /// images. They share memory with this object; the ranks that hold these parameters sum them.
-  std::vector<at::Tensor> gradient_sums(int cell) const;
-  std::vector<at::Tensor> statistic_sums(int cell) const;
+  /// What a step has added, as plain memory that the ranks which hold these parameters sum up: the
+  /// gradients of the cells [first, last), which lie one after the other, and all statistics.
+  at::Tensor gradient_memory(int first_cell, int last_cell) const;
+  at::Tensor statistics_memory() const { return statistics_; }
   /// The cells of these parameters' nodes, in order.
   std::vector<int> cells() const;
 
@@ -51,13 +51,15 @@ class Parameters {
  private:
   template <typename Visit>
   void each(Visit&& visit) const;
-  std::vector<at::Tensor> sums(int cell, bool trainable) const;
+  void place_sums();
 
   const Graph* graph_;
   std::vector<int> nodes_;
   c10::ScalarType type_;
   std::vector<std::vector<at::Tensor>> values_;  // by node
-  std::vector<std::vector<at::Tensor>> sums_;    // by node: gradients, or sums of statistics
+  at::Tensor gradients_, statistics_;            // all sums of this kind, cell after cell
+  std::vector<int64_t> first_gradient_;          // of each cell of the graph, and the end
+  std::vector<std::vector<at::Tensor>> sums_;    // by node: views of the two
   std::vector<at::Tensor> images_;               // by node: of how many images the statistics are
 };
 

@@ -23,6 +23,24 @@ std::vector<double> cumulative_flops(const Graph& graph) {
   return sum;
 }
 
+/// For each cell, the smallest number of rows and columns of its layers.
+struct CellExtent {
+  int64_t rows = std::numeric_limits<int64_t>::max();
+  int64_t cols = std::numeric_limits<int64_t>::max();
+};
+
+std::vector<CellExtent> smallest_extents(const Graph& graph) {
+  std::vector<CellExtent> extents(graph.cells().size());
+  for (const Node& node : graph.nodes()) {
+    const Extents& space = node.shape.space;
+    if (space.empty()) continue;
+    CellExtent& cell = extents[node.cell];
+    cell.rows = std::min(cell.rows, space[space.size() - 2]);
+    cell.cols = std::min(cell.cols, space.back());
+  }
+  return extents;
+}
+
 void check_enough_cells(const Graph& graph, size_t stages) {
   validate(stages <= graph.cells().size(), "a model of {} cells cannot be split into {} stages",
            graph.cells().size(), stages);
@@ -36,6 +54,9 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
   const int cells = static_cast<int>(graph.cells().size());
   const int count = static_cast<int>(stages.size());
   constexpr double kNever = std::numeric_limits<double>::infinity();
+  // A cell with layers smaller than the stage's grid goes to another stage if there is a way.
+  constexpr double kUnfit = 1e30;
+  const std::vector<CellExtent> extents = smallest_extents(graph);
   // worst[s][c]: the slowest rank's work if the first s stages hold the first c cells.
   std::vector<std::vector<double>> worst(count + 1, std::vector<double>(cells + 1, kNever));
   std::vector<std::vector<int>> begin(count + 1, std::vector<int>(cells + 1, 0));
@@ -43,7 +64,12 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
   for (int s = 1; s <= count; ++s)
     for (int last = s; last <= cells; ++last)
       for (int first = s - 1; first < last; ++first) {
-        const double own = (before[last] - before[first]) / stages[s - 1].size();
+        const Grid& grid = stages[s - 1];
+        const auto unfit = std::count_if(
+            extents.begin() + first, extents.begin() + last,
+            [&](const CellExtent& cell) { return cell.rows < grid.rows || cell.cols < grid.cols; });
+        const double own =
+            (before[last] - before[first]) / grid.size() + kUnfit * static_cast<double>(unfit);
         const double slowest = std::max(worst[s - 1][first], own);
         if (slowest >= worst[s][last]) continue;
         worst[s][last] = slowest;

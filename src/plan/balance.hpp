@@ -9,7 +9,7 @@
 namespace mpi4dl {
 
 /// Cells of each stage such that the slowest rank has as few FLOPs as possible: a stage's work is
-/// shared by its ranks.
+/// shared by its ranks. Cells with layers too small for a grid go to another stage where possible.
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages);
 
 /// The user's own balance: how many cells each stage gets. Throws UsageError where it does not sum

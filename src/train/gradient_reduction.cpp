@@ -10,44 +10,35 @@ namespace mpi4dl {
 
 GradientReduction::GradientReduction(const Parameters& parameters, const Communicator& holders,
                                      const Options& options)
-    : parameters_(parameters), holders_(holders), options_(options), missing_(parameters.cells()) {}
+    : parameters_(parameters),
+      holders_(holders),
+      options_(options),
+      missing_(parameters.cells()),
+      bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
 void GradientReduction::add(int cell) {
   ensure(!missing_.empty() && missing_.back() == cell, "cell {} came out of order", cell);
   missing_.pop_back();
-  if (holders_.size() == 1) return;
-  for (at::Tensor& sum : parameters_.gradient_sums(cell)) {
-    gradient_bytes_ += static_cast<int64_t>(sum.nbytes());
-    gradients_.push_back(std::move(sum));
-  }
-  for (at::Tensor& sum : parameters_.statistic_sums(cell)) statistics_.push_back(std::move(sum));
-  if (gradient_bytes_ < options_.bucket_bytes) return;
-  start_bucket(std::exchange(gradients_, {}), options_.half);
-  gradient_bytes_ = 0;
+  const at::Tensor sums = parameters_.gradient_memory(cell, bucket_end_);
+  const bool full = static_cast<int64_t>(sums.nbytes()) >= options_.bucket_bytes;
+  if (!full && !missing_.empty()) return;
+  start_bucket(sums, options_.half);
+  bucket_end_ = cell;
 }
 
-void GradientReduction::start_bucket(std::vector<at::Tensor> sums, bool half) {
-  if (sums.empty()) return;
-  std::vector<at::Tensor> flat;
-  for (const at::Tensor& sum : sums) flat.push_back(sum.reshape({-1}));
-  Bucket bucket{std::move(sums), at::cat(flat), {}};
-  if (half) bucket.flat = bucket.flat.to(at::kHalf);
-  bucket.pending = holders_.start_all_reduce(bucket.flat);
+void GradientReduction::start_bucket(const at::Tensor& sums, bool half) {
+  if (holders_.size() == 1 || sums.numel() == 0) return;
+  Bucket bucket{sums, half ? sums.to(at::kHalf) : sums, {}};
+  bucket.pending = holders_.start_all_reduce(bucket.travel);
   buckets_.push_back(std::move(bucket));
 }
 
 void GradientReduction::finish() {
   while (!missing_.empty()) add(missing_.back());
-  start_bucket(std::exchange(gradients_, {}), options_.half);
-  start_bucket(std::exchange(statistics_, {}), /*half=*/false);
-  gradient_bytes_ = 0;
+  start_bucket(parameters_.statistics_memory(), /*half=*/false);
   for (Bucket& bucket : buckets_) {
     bucket.pending.finish();
-    int64_t offset = 0;
-    for (const at::Tensor& sum : bucket.sums) {
-      sum.copy_(bucket.flat.narrow(0, offset, sum.numel()).view(sum.sizes()));
-      offset += sum.numel();
-    }
+    if (!bucket.travel.is_same(bucket.sums)) bucket.sums.copy_(bucket.travel);
   }
   buckets_.clear();
 }

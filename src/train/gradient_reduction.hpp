@@ -30,18 +30,17 @@ class GradientReduction {
 
  private:
   struct Bucket {
-    std::vector<at::Tensor> sums;
-    at::Tensor flat;
+    at::Tensor sums;    // shares memory with the parameters
+    at::Tensor travel;  // the same, unless it is compressed
     Pending pending;
   };
-  void start_bucket(std::vector<at::Tensor> sums, bool half);
+  void start_bucket(const at::Tensor& sums, bool half);
 
   const Parameters& parameters_;
   const Communicator& holders_;
   Options options_;
-  std::vector<int> missing_;                        // cells, the next one last
-  std::vector<at::Tensor> gradients_, statistics_;  // not yet on their way
-  int64_t gradient_bytes_ = 0;
+  std::vector<int> missing_;  // cells, the next one last
+  int bucket_end_ = 0;        // one behind the last cell that is not on its way
   std::vector<Bucket> buckets_;
 };
 

@@ -10,12 +10,12 @@ v2=(--model resnet --resnet-version 2 --depth)
 amoebanet=(--model amoebanet --num-layers 6 --num-filters 64)
 largest_error=0
 
-# verify RANKS ARGUMENT...: leaves the result in $result.
+# verify TILES ARGUMENT...: one stage of so many tiles, one rank each; leaves the result in $result.
 verify() {
-  local ranks=$1
+  local tiles=$1
   shift
   rm -f "$result"
-  run 600 "$ranks" "$MPI4DL" verify --json "$result" "$@"
+  run 600 "$tiles" "$MPI4DL" verify --json "$result" --split-size 1 --num-spatial-parts "$tiles" "$@"
 }
 
 # The value of a key of the result.
@@ -38,15 +38,6 @@ expect_equal() {
 equal() {
   verify "$@"
   expect_equal
-}
-
-# refuses WORDS RANKS ARGUMENT...
-refuses() {
-  local words=$1
-  shift
-  verify "$@"
-  expect_exit 2
-  expect_one_sentence "$words"
 }
 
 some_combinations() {
@@ -83,10 +74,10 @@ some_combinations() {
 reports() {
   local key
   equal 4 "${v1[@]}" 8
-  for key in loss loss_one_rank max_relative_error worst tolerance messages bytes; do
+  for key in loss loss_one_rank max_relative_error worst holders_agree tolerance messages bytes; do
     expect_text "\"$key\": " "$result"
   done
-  for key in "resnet, 78186 parameters" "tiles 2x2" "max relative error" "equal to one rank"; do
+  for key in "resnet, 78186 parameters" "stages 2x2" "max relative error" "equal to one rank"; do
     expect_text "$key"
   done
   equal 4 "${v1[@]}" 8 --batch-norm replicas
@@ -111,17 +102,31 @@ notices_differences() {
   expect_exit 1
 }
 
+# refuses WORDS RANKS ARGUMENT...
+refuses() {
+  local words=$1 ranks=$2
+  shift 2
+  run 60 "$ranks" "$MPI4DL" verify "$@"
+  expect_exit 2
+  expect_one_sentence "$words"
+}
+
 complains() {
-  refuses "needs 3 ranks, not 4; start with mpirun -np 3" 4 --num-spatial-parts 3
+  refuses "1 stage of 3 ranks needs a multiple of 3 ranks, not 4; start with mpirun -np 3" \
+    4 --split-size 1 --num-spatial-parts 3
+  refuses "2 stages of 4 + 1 ranks need a multiple of 5 ranks, not 4" 4 --num-spatial-parts 4
   refuses "needs a depth of 9n+2, not 100; the nearest: 92 and 101" 2 --depth 100
   refuses "multiple of 3 layers, not 7" 2 --model amoebanet --num-layers 7
   refuses "unknown model 'vgg'" 2 --model vgg
   refuses "layer cell6.op0.pool is 2 pixels high and 2 wide, too small for 1 rows and 3 columns" \
-    3 "${amoebanet[@]}" --image-size 64
+    3 "${amoebanet[@]}" --image-size 64 --stages 1x3
   refuses "layer stage2.block0.r1.conv is 8 pixels high and 8 wide, too small for 9 rows" \
-    9 "${v1[@]}" 8 --slice-method horizontal
+    9 "${v1[@]}" 8 --stages 9x1
   refuses "--fused-layers 2 has a meaning only with --halo-D2" 4 --fused-layers 2
-  refuses "--split-size 2" 2 --split-size 2
+  refuses "a batch of 1 images has no 2 micro-batches" 2 --split-size 2 --parts 2
+  refuses "--times 2 has a meaning only with --gems" 2 --split-size 2 --times 2
+  refuses "a model of 5 cells cannot be split into 6 stages" 6 "${v1[@]}" 8 --split-size 6
+  refuses "1 images cannot be shared by 2 batch parts" 3 --stages 1,b:2
   refuses "--dtype" 2 --dtype int8
 }
 

@@ -62,5 +62,13 @@ TEST(Balance, NeedsACellForEachStage) {
   EXPECT_THROW(balance_cells(resnet(), std::vector<Grid>(12)), UsageError);
 }
 
+TEST(Balance, KeepsSmallLayersOutOfLargeGrids) {
+  const Graph graph =
+      build_model({.name = "amoebanet", .image = {64, 64}, .num_layers = 3, .num_filters = 16});
+  const std::vector<Grid> stages{{.cols = 4}, {}};
+  const auto ranges = balance_cells(graph, stages);
+  EXPECT_NO_THROW(StagePlan(graph, stages[0], 1, {}, ranges[0]));
+}
+
 }  // namespace
 }  // namespace mpi4dl

@@ -1,0 +1,86 @@
+#include "train/gradient_reduction.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/world.hpp"
+
+namespace mpi4dl {
+namespace {
+
+using testing::world;
+
+Graph three_cells() {
+  Graph graph({.channels = 2, .space = {6, 6}});
+  Value x = graph.input();
+  for (const char* cell : {"first", "second", "third"}) {
+    graph.begin_cell(cell);
+    x = graph.add("conv", Convolution{.out_channels = 2, .kernel = {3, 3}, .padding = {1, 1}}, {x});
+    x = graph.add("bn", BatchNorm{}, {x});
+  }
+  graph.set_output(x);
+  return graph;
+}
+
+/// Rank r has added r + 1 to every gradient, and measured r + 1 over (r + 1) images.
+Parameters some_sums(const Graph& graph) {
+  std::vector<int> nodes;
+  for (int id = 1; id < static_cast<int>(graph.nodes().size()); ++id) nodes.push_back(id);
+  Parameters parameters(graph, nodes, at::kDouble, 1);
+  const int64_t mine = world().rank() + 1;
+  for (const auto& [name, gradient] : parameters.gradients())
+    gradient.fill_(static_cast<double>(mine));
+  for (const int node : nodes)
+    if (std::holds_alternative<BatchNorm>(graph.node(node).op)) {
+      const at::Tensor measured = at::full({2}, static_cast<double>(mine), at::kDouble);
+      parameters.add_statistics(node, {measured, measured}, mine);
+    }
+  return parameters;
+}
+
+void expect_sums(Parameters& parameters) {
+  const int ranks = world().size();
+  for (const auto& [name, gradient] : parameters.gradients())
+    EXPECT_TRUE(gradient.eq(ranks * (ranks + 1) / 2).all().item<bool>()) << name;
+  const double mean = (2.0 * ranks + 1) / 3;  // of 1..n, each weighted by itself
+  parameters.update_statistics();
+  for (const auto& [name, values] : parameters.statistics()) {
+    const double start = name.ends_with("var") ? 1 : 0;
+    EXPECT_TRUE(at::allclose(values, at::full_like(values, 0.9 * start + 0.1 * mean))) << name;
+  }
+}
+
+class Buckets : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(Buckets, SumAllCells) {
+  const Graph graph = three_cells();
+  Parameters parameters = some_sums(graph);
+  GradientReduction reduction(parameters, world(), {.bucket_bytes = GetParam()});
+  for (const int cell : {2, 1, 0}) reduction.add(cell);
+  reduction.finish();
+  expect_sums(parameters);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Buckets, ::testing::Values(1, 500, int64_t{1} << 30));
+
+TEST(GradientReduction, AddsWhatDidNotCome) {
+  const Graph graph = three_cells();
+  Parameters parameters = some_sums(graph);
+  GradientReduction reduction(parameters, world(), {.bucket_bytes = 1});
+  if (world().rank() == 0) reduction.add(2);
+  reduction.finish();
+  expect_sums(parameters);
+}
+
+TEST(GradientReduction, CompressesGradientsToHalfButNotStatistics) {
+  const Graph graph = three_cells();
+  Parameters parameters = some_sums(graph);
+  for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1 + 1e-5);
+  GradientReduction reduction(parameters, world(), {.half = true});
+  reduction.finish();
+  if (world().size() == 1) return;
+  for (const auto& [name, gradient] : parameters.gradients())
+    EXPECT_TRUE(gradient.eq(world().size()).all().item<bool>()) << name;
+}
+
+}  // namespace
+}  // namespace mpi4dl

@@ -1,0 +1,99 @@
+#include "train/optimizer.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+
+namespace mpi4dl {
+namespace {
+
+Graph small_graph() {
+  Graph graph({.channels = 2, .space = {6, 6}});
+  graph.begin_cell("only");
+  Value x = graph.add("conv", Convolution{.out_channels = 3, .kernel = {3, 3}}, {graph.input()});
+  x = graph.add("flatten", Flatten{}, {x});
+  x = graph.add("linear", Linear{.out_features = 2}, {x});
+  graph.set_output(x);
+  return graph;
+}
+
+std::vector<int> all_nodes(const Graph& graph) {
+  std::vector<int> nodes;
+  for (int id = 1; id < static_cast<int>(graph.nodes().size()); ++id) nodes.push_back(id);
+  return nodes;
+}
+
+/// Five steps with random gradients, ours and libtorch's; returns the largest difference.
+template <typename Theirs>
+double largest_difference(const OptimizerOptions& options, const Theirs& make_theirs) {
+  const Graph graph = small_graph();
+  Parameters parameters(graph, all_nodes(graph), at::kDouble, 1);
+  Optimizer ours(parameters, options);
+  std::vector<at::Tensor> copies;
+  for (const auto& [name, value] : parameters.trainable())
+    copies.push_back(value.clone().requires_grad_());
+  auto theirs = make_theirs(copies);
+  at::manual_seed(1);
+  for (int step = 0; step < 5; ++step) {
+    size_t i = 0;
+    for (const auto& [name, gradient] : parameters.gradients()) {
+      gradient.copy_(at::randn(gradient.sizes(), at::kDouble));
+      copies[i++].mutable_grad() = gradient * 0.5;
+    }
+    ours.step(0.1, /*scale=*/0.5);
+    theirs.step();
+  }
+  double apart = 0;
+  size_t i = 0;
+  for (const auto& [name, value] : parameters.trainable())
+    apart = std::max(apart, (value - copies[i++]).abs().max().template item<double>());
+  return apart;
+}
+
+TEST(Optimizer, IsSgdOfLibtorch) {
+  for (const double momentum : {0.0, 0.9})
+    for (const double decay : {0.0, 0.1})
+      EXPECT_LT(largest_difference(
+                    {.momentum = momentum, .weight_decay = decay},
+                    [&](const auto& copies) {
+                      return torch::optim::SGD(
+                          copies,
+                          torch::optim::SGDOptions(0.1).momentum(momentum).weight_decay(decay));
+                    }),
+                1e-14);
+}
+
+TEST(Optimizer, IsAdamOfLibtorch) {
+  for (const double decay : {0.0, 0.1})
+    EXPECT_LT(largest_difference({.kind = OptimizerOptions::Kind::adam, .weight_decay = decay},
+                                 [&](const auto& copies) {
+                                   return torch::optim::Adam(
+                                       copies, torch::optim::AdamOptions(0.1).weight_decay(decay));
+                                 }),
+              1e-12);
+}
+
+TEST(Optimizer, IsAdamWOfLibtorch) {
+  EXPECT_LT(largest_difference({.kind = OptimizerOptions::Kind::adamw, .weight_decay = 0.1},
+                               [&](const auto& copies) {
+                                 return torch::optim::AdamW(
+                                     copies, torch::optim::AdamWOptions(0.1).weight_decay(0.1));
+                               }),
+            1e-12);
+}
+
+TEST(Optimizer, KeepsTheDigitsThatBfloat16Lacks) {
+  const Graph graph = small_graph();
+  Parameters parameters(graph, all_nodes(graph), at::kBFloat16, 1);
+  Optimizer optimizer(parameters, {.momentum = 0});
+  const auto first = parameters.trainable().begin()->second;
+  first.fill_(1);
+  Optimizer fresh(parameters, {.momentum = 0});
+  for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1);
+  for (int step = 0; step < 100; ++step) fresh.step(1e-3);  // each less than half a digit of 1
+  EXPECT_NEAR(first.to(at::kFloat).max().item<double>(), 0.9, 0.005);
+}
+
+}  // namespace
+}  // namespace mpi4dl
