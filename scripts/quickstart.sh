@@ -6,7 +6,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 scripts/setup.sh
 build release --target mpi4dl_program
 
-job=(mpirun -np 4 build/release/bin/mpi4dl bench halo --image-size 1024 --in-channels 3
-     --halo-len 3 --num-spatial-parts 4 --slice-method square --validate)
+# Five ranks: four tiles of every image, and one rank for the layers behind them.
+job=(mpirun -np 5 build/release/bin/mpi4dl train --model amoebanet --num-layers 3 --num-filters 32
+     --image-size 128 --split-size 2 --num-spatial-parts 4 --slice-method square
+     --num-classes 4 --num-images 160 --batch-size 8 --num-epochs 3
+     --lr 0.01 --lr-warmup 5 --lr-schedule cosine)
 echo "==> ${job[*]}"
 "${job[@]}"

@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

@@ -29,8 +29,9 @@ MappedFile::MappedFile(int descriptor, int64_t bytes) : reserved_bytes_(bytes + 
     reserved_ = nullptr;
     return;
   }
-  auto* aligned =
-      reinterpret_cast<void*>(round_up(reinterpret_cast<int64_t>(reserved_), kHugePage));
+  const auto address = reinterpret_cast<int64_t>(reserved_);
+  std::byte* aligned =
+      static_cast<std::byte*>(reserved_) + (round_up(address, kHugePage) - address);
   void* base = mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
                     descriptor, 0);
   if (base != MAP_FAILED) base_ = static_cast<std::byte*>(base);

@@ -1,6 +1,6 @@
 #include "comm/communicator.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <numeric>

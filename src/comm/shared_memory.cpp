@@ -1,6 +1,6 @@
 #include "comm/shared_memory.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "data/dataset.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include "exchange/patch.hpp"
 

@@ -1,6 +1,6 @@
 #include "data/noise.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include "base/random.hpp"
 #include "exchange/patch.hpp"

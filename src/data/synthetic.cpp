@@ -1,6 +1,6 @@
 #include "data/synthetic.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <numbers>

@@ -1,6 +1,6 @@
 #include "exchange/random_field.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include "base/random.hpp"

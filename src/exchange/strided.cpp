@@ -1,6 +1,6 @@
 #include "exchange/strided.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <cstring>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kRowsAhead = 24;
-constexpr int64_t kLargeCopy = 64 * 1024;
+constexpr int64_t kLargeCopy = int64_t{64} * 1024;
 
 #ifdef __SSE2__
 constexpr bool kCanStream = true;

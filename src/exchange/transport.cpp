@@ -1,6 +1,6 @@
 #include "exchange/transport.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 namespace mpi4dl {
 namespace {

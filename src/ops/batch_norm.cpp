@@ -1,4 +1,4 @@
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include "ops/moments.hpp"
 #include "ops/operators.hpp"

@@ -1,6 +1,6 @@
 #include "ops/moments.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include "ops/precision.hpp"
 

@@ -1,6 +1,6 @@
 #include "ops/padding.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 

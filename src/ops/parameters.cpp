@@ -1,6 +1,6 @@
 #include "ops/parameters.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 
@@ -25,7 +25,7 @@ at::Tensor initial_values(const Parameter& parameter, c10::ScalarType type, uint
   if (!parameter.trainable) type = wide_type(type);
   if (parameter.init == Init::ones) return at::ones(parameter.shape, type);
   if (parameter.init == Init::zeros) return at::zeros(parameter.shape, type);
-  const at::Tensor values = random_values(parameter, seed).to(type);
+  at::Tensor values = random_values(parameter, seed).to(type);
   if (values.dim() == 4) return values.contiguous(at::MemoryFormat::ChannelsLast);
   if (values.dim() == 5) return values.contiguous(at::MemoryFormat::ChannelsLast3d);
   return values;

@@ -1,8 +1,8 @@
 #include "ops/stage_runner.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
-#include <algorithm>
+#include <ranges>
 
 #include "base/error.hpp"
 
@@ -215,12 +215,12 @@ std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& ou
   const int rank = runner_.rank();
   for (const auto& [id, gradient] : output_gradients)
     accumulate(gradients_[id].local, plan.value(id).computed[rank], gradient.box, gradient.data);
-  for (auto cell = runner_.cells_.rbegin(); cell != runner_.cells_.rend(); ++cell) {
-    if (context_.recompute) run_again(*cell);
-    for (auto id = cell->nodes.rbegin(); id != cell->nodes.rend(); ++id) go_back(*id);
+  for (const CellNodes& cell : std::views::reverse(runner_.cells_)) {
+    if (context_.recompute) run_again(cell);
+    for (const int id : std::views::reverse(cell.nodes)) go_back(id);
     if (context_.recompute)
-      for (const int id : cell->first_reads) count_reading(id);
-    if (cell_done) cell_done(cell->cell);
+      for (const int id : cell.first_reads) count_reading(id);
+    if (cell_done) cell_done(cell.cell);
   }
   std::map<int, Patch> input_gradients;
   for (const int id : plan.inputs()) input_gradients[id] = gradient_of(id);

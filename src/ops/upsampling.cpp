@@ -52,10 +52,10 @@ Source sources(const Upsample& op, const Interval& outputs, const Interval& patc
   Source source{at::empty({count}, at::kLong), at::empty({count}, at::kLong),
                 at::zeros({count}, at::kDouble)};
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t o = outputs.begin + i;
+    const int64_t o = outputs.begin + i, nearest = o / op.factor;
     const double place =
         op.mode == Interpolation::nearest
-            ? static_cast<double>(o / op.factor)
+            ? static_cast<double>(nearest)
             : std::max((static_cast<double>(o) + 0.5) / static_cast<double>(op.factor) - 0.5, 0.0);
     const auto below = static_cast<int64_t>(std::floor(place));
     source.first.data_ptr<int64_t>()[i] = below - patch.begin;
@@ -70,7 +70,7 @@ Source sources(const Upsample& op, const Interval& outputs, const Interval& patc
 at::Tensor enlarge(const Upsample& op, const at::Tensor& input, int axis, const Interval& outputs,
                    const Interval& patch, int64_t length) {
   const Source source = sources(op, outputs, patch, length);
-  const at::Tensor first = input.index_select(axis, source.first);
+  at::Tensor first = input.index_select(axis, source.first);
   if (op.mode == Interpolation::nearest) return first;
   std::vector<int64_t> shape(input.dim(), 1);
   shape[axis] = -1;
@@ -84,7 +84,7 @@ Extents or_default(const Extents& values, size_t axes, int64_t otherwise) {
 
 /// Cuts a transposed convolution's result, which begins at `begin`, to the outputs asked for; where
 /// no input reaches, zeros.
-at::Tensor cut(at::Tensor values, int axis, int64_t begin, const Interval& outputs) {
+at::Tensor cut(const at::Tensor& values, int axis, int64_t begin, const Interval& outputs) {
   const int64_t end = begin + values.size(axis);
   std::vector<int64_t> widths(2 * (values.dim() - axis), 0);
   widths[widths.size() - 2] = begin - outputs.begin;  // negative widths cut

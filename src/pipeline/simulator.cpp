@@ -105,8 +105,9 @@ class Player {
     result_.complete = result_.stuck.empty();
     result_.duration = *std::max_element(free_at_.begin(), free_at_.end());
     result_.bubble = 1 - busy_ / (result_.duration * ranks());
-    std::stable_sort(result_.spans.begin(), result_.spans.end(),
-                     [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::sort(result_.spans.begin(), result_.spans.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.begin, a.rank) < std::tie(b.begin, b.rank);
+    });
   }
 
   /// A micro-batch that somebody ran must go both ways through every stage.

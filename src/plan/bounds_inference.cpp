@@ -1,6 +1,7 @@
 #include "plan/bounds_inference.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/error.hpp"
 #include "graph/geometry.hpp"
@@ -109,7 +110,7 @@ void BoundsInference::walk_backwards() {
       local_need_[id].assign(plan_.grid_.size(), nothing);
       exchange_need_[id].assign(plan_.grid_.size(), nothing);
     }
-  for (auto id = plan_.nodes_.rbegin(); id != plan_.nodes_.rend(); ++id) visit(*id);
+  for (const int id : std::views::reverse(plan_.nodes_)) visit(id);
   for (const int id : plan_.inputs_) plan_.values_[id].computed = local_need_[id];
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <ranges>
 
 #include "graph/geometry.hpp"
 
@@ -61,7 +62,7 @@ class PaperStep {
     for (const int id : plan_.outputs()) gradients_[id].local = take(computed(id));
     values_.clear();
     values_.resize(plan_.graph().nodes().size());
-    for (auto id = plan_.nodes().rbegin(); id != plan_.nodes().rend(); ++id) backward(*id);
+    for (const int id : std::views::reverse(plan_.nodes())) backward(id);
     return meter_.peak;
   }
 

@@ -1,6 +1,6 @@
 #include "train/comparison.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>

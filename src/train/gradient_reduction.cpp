@@ -1,6 +1,6 @@
 #include "train/gradient_reduction.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "train/loss.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include "ops/precision.hpp"
 

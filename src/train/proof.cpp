@@ -1,6 +1,6 @@
 #include "train/proof.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <numeric>
 

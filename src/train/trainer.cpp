@@ -1,6 +1,6 @@
 #include "train/trainer.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // A job in which rank 1 fails as told while the others count on it; a test watches how it ends.
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 
 #include <chrono>
 #include <cstdio>

@@ -89,12 +89,11 @@ amoebanet=(--model amoebanet --num-layers 6 --num-filters 64 --image-size 128)
 
 if [ "${1:-}" = --full ]; then
   for again in "" --recompute; do
-    more=($again)
-    for name in v1 v2 amoebanet; do
-      declare -n model=$name
-      all_layouts
-      echo "$name ${more[*]}: $count layouts so far, largest relative error $largest_error"
-    done
+    more=()
+    [ -z "$again" ] || more=("$again")
+    model=("${v1[@]}") && all_layouts
+    model=("${v2[@]}") && all_layouts
+    model=("${amoebanet[@]}") && all_layouts
   done
 else
   model=("${v1[@]}")

@@ -84,7 +84,7 @@ at::Tensor moments_of(const at::Tensor& rows) {
 
 TEST(Communicator, MergesMomentsIntoThoseOfAllSamples) {
   at::manual_seed(3);
-  const at::Tensor samples = at::randn({5, 10 * size()}, at::kDouble) + 1e3;
+  const at::Tensor samples = at::randn({5, int64_t{10} * size()}, at::kDouble) + 1e3;
   // Rank 0 has none, the last rank has what the others leave over.
   const int64_t begin = int64_t{7} * std::max(rank() - 1, 0);
   const int64_t end = rank() == size() - 1 ? samples.size(1) : int64_t{7} * rank();

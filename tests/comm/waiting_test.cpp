@@ -2,7 +2,7 @@
 // waits in vain; the others do their part only after it has given up, so that nothing is left over.
 #include "comm/waiting.hpp"
 
-#include <ATen/Functions.h>
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

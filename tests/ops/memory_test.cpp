@@ -1,5 +1,6 @@
 #include "plan/memory.hpp"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "comm/memory_meter.hpp"

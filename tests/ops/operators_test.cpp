@@ -87,7 +87,7 @@ Trial draw_trial(uint64_t seed, const DrawGraph& draw, const Settings& settings)
                 .type = settings.type,
                 .training = dice.chance(0.8),
                 .ties = settings.ties};
-    StagePlan(trial.graph, trial.grid, trial.batch, trial.halo);
+    const StagePlan fits(trial.graph, trial.grid, trial.batch, trial.halo);
     return trial;
   });
 }

@@ -1,6 +1,7 @@
 #include "ops/trial.hpp"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -17,9 +18,9 @@ namespace {
 constexpr uint64_t kGradientKey = 1, kParameterKey = 2;
 
 /// Norms start with weights of one and shifts of zero, which would hide that they are forgotten.
-void randomise(std::map<std::string, at::Tensor> tensors, uint64_t seed) {
+void randomise(const std::map<std::string, at::Tensor>& tensors, uint64_t seed) {
   uint64_t key = combine_keys(seed, kParameterKey);
-  for (auto& [name, values] : tensors) {
+  for (const auto& [name, values] : tensors) {
     const std::vector<int64_t> shape{values.numel()};
     const at::Tensor noise = noise_pixels(Box::whole(shape), shape, ++key, at::kDouble);
     values.copy_(noise.view(values.sizes()).mul(0.5).add(values.dim() == 1 ? 1.0 : 0.0));

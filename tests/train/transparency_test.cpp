@@ -104,7 +104,8 @@ Case draw(Dice& dice, uint64_t seed, bool spread) {
   trainer.seed = seed;
   c.options.steps = dice.chance(0.25) ? 2 : 1;
   for (const MicroBatch& images : micro_batches(c.options.batch, 0))
-    PipelinePlan(c.graph, stages, trainer.cells, static_cast<int64_t>(images.size()), trainer.halo);
+    const PipelinePlan fits(c.graph, stages, trainer.cells, static_cast<int64_t>(images.size()),
+                            trainer.halo);
   return c;
 }
 
