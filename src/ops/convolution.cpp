@@ -51,6 +51,20 @@ class ConvolutionTape : public Tape {
   int64_t out_channels_;
 };
 
+/// The input with its frame of zeros: where there is room for it around the input, it is there.
+at::Tensor framed(const TileRun& run, const Padding& frame) {
+  const Patch& input = run.inputs[0];
+  const Patch& room = run.rooms[0];
+  Box padded = input.box;
+  for (int axis = 2; axis < padded.axes(); ++axis) {
+    padded[axis].begin -= frame.before[axis - 2];
+    padded[axis].end += frame.after[axis - 2];
+  }
+  if (room.data.defined() && !input.box.empty() && room.box.contains(padded))
+    return room.view(padded);
+  return pad(input.data, frame, 0);
+}
+
 }  // namespace
 
 TileResult run_convolution(const Convolution& op, const TileRun& run) {
@@ -62,8 +76,8 @@ TileResult run_convolution(const Convolution& op, const TileRun& run) {
     std::swap(padding, frame.before);
     frame.after = frame.before;
   }
-  auto tape = std::make_unique<ConvolutionTape>(op, pad(input.data, frame, 0), run.parameters[0],
-                                                frame, padding, wins);
+  auto tape = std::make_unique<ConvolutionTape>(op, framed(run, frame), run.parameters[0], frame,
+                                                padding, wins);
   at::Tensor output = tape->forward(op.bias ? run.parameters[1] : at::Tensor());
   return {std::move(output), std::move(tape)};
 }

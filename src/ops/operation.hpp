@@ -38,8 +38,12 @@ struct TileRun {
   const Graph& graph;
   int id;
   std::vector<Patch> inputs;
-  Box output;                          ///< to compute
-  Box owned;                           ///< the part of it that this rank owns
+  /// For each input the memory that it lies in, with zeros where it reaches beyond the image; empty
+  /// where there is none but its own.
+  std::vector<Patch> rooms;
+  at::Tensor target;  ///< where the output should go, if it can; undefined: new memory
+  Box output;         ///< to compute
+  Box owned;          ///< the part of it that this rank owns
   std::vector<at::Tensor> parameters;  ///< as listed in the node
   const Redistribution* pooling;       ///< of a global pooling
 

@@ -47,7 +47,12 @@ at::Tensor dropout_mask(double probability, const TileRun& run) {
 }  // namespace
 
 TileResult run_relu(const TileRun& run) {
-  const at::Tensor output = run.inputs[0].data.clamp_min(0);
+  at::Tensor output = run.target;
+  if (output.defined()) {
+    at::clamp_min_out(output, run.inputs[0].data, 0);
+  } else {
+    output = run.inputs[0].data.clamp_min(0);
+  }
   return result(output, [output](const at::Tensor& gradient) {
     return Gradients{{at::threshold_backward(gradient, output, 0)}, {}};
   });

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <ranges>
 
 #include "base/error.hpp"
@@ -174,26 +175,54 @@ TileResult StageRunner::Batch::run_node(int id) {
                .graph = plan.graph(),
                .id = id,
                .inputs = {},
+               .rooms = {},
+               .target = {},
                .output = output,
                .owned = value.owned[runner_.rank()],
                .parameters = parameters_.of(id),
                .pooling = runner_.poolings_[id].get()};
   for (size_t input = 0; input < node.inputs.size(); ++input) {
+    const int from = node.inputs[input];
     tile.inputs.push_back(read(id, static_cast<int>(input)));
+    tile.rooms.push_back(plan.reads_extended(from, id) ? values_[from].room : Patch{});
     read_boxes_[id].push_back(tile.inputs.back().box);
   }
+  if (value.computed_in_room(runner_.rank())) {
+    make_room(id);
+    tile.target = values_[id].room.view(output);
+  }
   TileResult result = run(tile);
+  if (tile.target.defined() && !result.output.is_same(tile.target)) {
+    tile.target.copy_(result.output);
+    result.output = tile.target;
+  }
   values_[id].local = {output, std::move(result.output)};
   return result;
 }
 
-void StageRunner::Batch::exchange(int id, int local_readers) {
+/// Memory for an exchanged value, with zeros outside the image.
+void StageRunner::Batch::make_room(int id) {
   const ValuePlan& value = runner_.plan_.value(id);
   const int rank = runner_.rank();
+  const Box& room = value.room[rank];
+  const Box image = Box::whole(runner_.plan_.full_shape(id));
   Values& here = values_[id];
-  here.extended = make_patch(runner_.stage_, value.extended[rank], type_);
-  here.extended.data.zero_();
-  const Box& owned = value.owned[rank];
+  here.room = make_patch(runner_.stage_, room, type_);
+  for (int axis = 2; axis < room.axes() && !room.empty(); ++axis) {
+    Box before = room, after = room;
+    before[axis].end = std::clamp(image[axis].begin, room[axis].begin, room[axis].end);
+    after[axis].begin = std::clamp(image[axis].end, room[axis].begin, room[axis].end);
+    for (const Box& outside : {before, after})
+      if (!outside.empty()) here.room.view(outside).zero_();
+  }
+  const Box& extended = value.extended[rank];
+  here.extended = {extended, extended.empty() ? here.room.data : here.room.view(extended)};
+}
+
+void StageRunner::Batch::exchange(int id, int local_readers) {
+  Values& here = values_[id];
+  const Box& owned = runner_.plan_.value(id).owned[runner_.rank()];
+  if (!here.room.data.defined()) make_room(id);
   runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);
   if (local_readers == 0) here.local = {};
 }

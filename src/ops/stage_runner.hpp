@@ -61,10 +61,12 @@ class StageRunner {
     struct Values {
       Patch local;     // what this rank computed
       Patch extended;  // after the exchange
+      Patch room;      // the memory of extended, with padding around it
     };
 
     void run_again(const CellNodes& cell);
     TileResult run_node(int node);
+    void make_room(int node);
     void exchange(int node, int local_readers);
     Patch read(int node, int input) const;
     void count_reading(int node);

@@ -111,6 +111,8 @@ void BoundsInference::walk_backwards() {
       exchange_need_[id].assign(plan_.grid_.size(), nothing);
     }
   for (const int id : std::views::reverse(plan_.nodes_)) visit(id);
+  for (const int id : plan_.nodes_)
+    if (plan_.values_[id].exchanged()) make_room(id);
   for (const int id : plan_.inputs_) plan_.values_[id].computed = local_need_[id];
 }
 
@@ -123,6 +125,28 @@ void BoundsInference::visit(int node) {
     std::vector<Box>& need = exchange ? exchange_need_[from] : local_need_[from];
     for (int rank = 0; rank < plan_.grid_.size(); ++rank)
       need[rank] = hull(need[rank], plan_.needed(node, static_cast<int>(input), rank));
+  }
+}
+
+void BoundsInference::make_room(int node) {
+  ValuePlan& value = plan_.values_[node];
+  value.room = value.extended;
+  const auto& outputs = plan_.outputs_;
+  value.read_locally = std::find(outputs.begin(), outputs.end(), node) != outputs.end();
+  for (const int reader : consumers_[node]) {
+    if (!plan_.exchange_edge(node, reader)) value.read_locally = true;
+    const auto* convolution = std::get_if<Convolution>(&plan_.graph_->node(reader).op);
+    if (convolution == nullptr || !plan_.exchange_edge(node, reader)) continue;
+    for (int rank = 0; rank < plan_.grid_.size(); ++rank) {
+      const Box& computed = plan_.values_[reader].computed[rank];
+      const Box inside = plan_.needed(reader, 0, rank);
+      if (inside.empty()) continue;
+      Box padded = inside;
+      const auto wins = windows(*convolution, inside.axes() - 2);
+      for (int axis = 2; axis < inside.axes(); ++axis)
+        padded[axis] = wins[axis - 2].need(computed[axis]);
+      value.room[rank] = hull(value.room[rank], padded);
+    }
   }
 }
 

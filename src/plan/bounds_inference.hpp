@@ -17,6 +17,7 @@ class BoundsInference {
   void walk_backwards();
   void visit(int node);
   void decide_exchange(int node);
+  void make_room(int node);
   bool fits(int node) const;
   bool only_feeds_joined(int node) const;
   void check_tiles(int node) const;

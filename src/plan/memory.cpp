@@ -112,20 +112,24 @@ class PaperStep {
   }
 
   void forward(int id) {
-    if (!computed(id).empty()) values_[id].local = compute(id);
+    const bool in_room = plan_.value(id).computed_in_room(rank_);
+    if (in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
+    if (!computed(id).empty()) values_[id].local = compute(id, values_[id].extended);
     if (plan_.value(id).exchanged()) {
-      values_[id].extended = take(extended(id));
+      if (!in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
       if (local_readers_[id] == 0) values_[id].local.reset();
     }
     for (const int from : inputs(id))
       if (--readers_[from] == 0) values_[from] = {};
   }
 
-  Held compute(int id) {
+  /// `room`: where the output goes, if there is one; ReLU writes into it, others are copied.
+  Held compute(int id, const Held& room) {
     const Operator& what = op(id);
     if (is_any<Identity>(what)) return source(id, 0);
     if (is_any<Convolution, MaxPool>(what)) {
-      const bool copy = padded(id) && !(is_any<Convolution>(what) && symmetric(id));
+      const bool framed = plan_.reads_extended(inputs(id)[0], id) || symmetric(id);
+      const bool copy = padded(id) && !(is_any<Convolution>(what) && framed);
       kept_[id].push_back(copy ? take_bytes(padded_elements(id) * element_size_) : source(id, 0));
       if (is_any<MaxPool>(what))
         kept_[id].push_back(
@@ -139,7 +143,7 @@ class PaperStep {
     }
     if (is_any<BatchNorm, GroupNorm, Linear, TransposedConvolution, Upsample>(what))
       kept_[id].push_back(source(id, 0));
-    Held output = take(computed(id));
+    Held output = room && is_any<Relu>(what) ? room : take(computed(id));
     if (is_any<Relu>(what)) kept_[id].push_back(output);
     if (is_any<Dropout>(what)) kept_[id].push_back(take(computed(id)));
     return output;

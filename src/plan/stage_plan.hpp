@@ -34,8 +34,18 @@ struct ValuePlan {
   std::vector<Box> computed;  ///< what each rank computes (or, of a stage input, is given)
   /// What operators read after an exchange; empty where there is none. Owners fill it.
   std::vector<Box> extended;
+  /// The memory of `extended`: around it lies the zero padding that convolutions read, outside the
+  /// image.
+  std::vector<Box> room;
+  /// Whether anybody reads what was computed, rather than what was exchanged.
+  bool read_locally = false;
 
   bool exchanged() const { return !extended.empty(); }
+  /// True where `rank` computes straight into the room, so that only the halo is moved.
+  bool computed_in_room(int rank) const {
+    return exchanged() && !read_locally && !owned[rank].empty() && computed[rank] == owned[rank] &&
+           extended[rank].contains(owned[rank]);
+  }
 };
 
 /// What one rank of a stage does in a training step, by arithmetic alone.
