@@ -35,7 +35,7 @@ std::vector<Schedule> schedules(const PlanFlags& flags, const Layout& layout) {
 }
 
 void print_stage(const Graph& graph, const Layout& layout, int stage, const CellRange& cells,
-                 const StagePlan& plan) {
+                 const StagePlan& plan, const Simulation& played) {
   const std::vector<int> ranks = layout.stage_ranks(0, 0, stage);
   std::printf("%5d  %-7s %-9s %-34s", stage,
               fmt::format("{}-{}", ranks.front(), ranks.back()).c_str(),
@@ -51,7 +51,8 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
     worst.redundant_flops = std::max(worst.redundant_flops, cost.redundant_flops);
     worst.messages = std::max(worst.messages, cost.messages);
     worst.elements_sent = std::max(worst.elements_sent, cost.elements_sent);
-    memory = std::max(memory, activation_bytes(plan, rank, kFloat32));
+    memory = std::max(
+        memory, activation_bytes(plan, rank, kFloat32).with_live(played.peak_live[ranks[rank]]));
   }
   std::printf(" %10.3f %9.1f%% %10.1f %9lld %10.2f\n", static_cast<double>(worst.flops) * 1e-9,
               100.0 * static_cast<double>(worst.redundant_flops) /
@@ -81,14 +82,17 @@ int run_plan(Session& session, const PlanFlags& flags) {
               flags.model.options.name.c_str(), static_cast<long long>(graph.parameter_count()),
               static_cast<double>(flops_per_image(graph)) * 1e-9, layout.replicas(),
               layout.replicas() == 1 ? "" : "s", layout.group_size());
-  std::printf("the busiest rank of each stage, for one micro-batch of %lld:\n",
-              static_cast<long long>(micro_batch));
+  std::printf(
+      "the busiest rank of each stage, for one micro-batch of %lld (memory: for all alive at "
+      "once):\n",
+      static_cast<long long>(micro_batch));
   std::printf("%5s  %-7s %-9s %-34s %10s %10s %10s %9s %10s\n", "stage", "ranks", "grid", "cells",
               "GFLOP fwd", "redundant", "MiB", "messages", "MiB sent");
   for (int stage = 0; stage < static_cast<int>(layout.stages().size()); ++stage)
     print_stage(
         graph, layout, stage, trainer.cells[stage],
-        StagePlan(graph, layout.stages()[stage], micro_batch, trainer.halo, trainer.cells[stage]));
+        StagePlan(graph, layout.stages()[stage], micro_batch, trainer.halo, trainer.cells[stage]),
+        played);
   std::printf(
       "\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
       "micro-batch%s alive\n%s",

@@ -56,14 +56,18 @@ class PaperStep {
     for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
   }
 
-  int64_t run() {
+  ActivationBytes run() {
     for (const int id : plan_.inputs()) values_[id].local = take(computed(id));
     for (const int id : plan_.nodes()) forward(id);
-    for (const int id : plan_.outputs()) gradients_[id].local = take(computed(id));
     values_.clear();
     values_.resize(plan_.graph().nodes().size());
+    const int64_t kept = meter_.live;
+    for (const int id : plan_.outputs()) gradients_[id].local = take(computed(id));
     for (const int id : std::views::reverse(plan_.nodes())) backward(id);
-    return meter_.peak;
+    int64_t received = 0;
+    for (const int id : plan_.inputs())
+      if (!is_any<Input>(op(id))) received += computed(id).elements() * element_size_;
+    return {kept, meter_.peak, 2 * received};
   }
 
  private:
@@ -218,7 +222,7 @@ class PaperStep {
 
 }  // namespace
 
-int64_t activation_bytes(const StagePlan& plan, int rank, int64_t element_size) {
+ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size) {
   return PaperStep(plan, rank, element_size).run();
 }
 

@@ -6,10 +6,19 @@
 
 namespace mpi4dl {
 
-/// The largest number of bytes that activations and their gradients take on `rank` at any moment
-/// of one training step: stage inputs, what backward keeps, halos, padding and temporaries.
-/// Parameters and their gradients are not counted. It plays the step on paper, in the order and
-/// with the storage of ops/StageRunner.
-int64_t activation_bytes(const StagePlan& plan, int rank, int64_t element_size);
+/// Bytes that activations and their gradients take on a rank: stage inputs, what backward keeps,
+/// halos, padding and temporaries. Parameters and their gradients are not counted.
+struct ActivationBytes {
+  int64_t kept = 0;  ///< of one micro-batch between its forward and its backward
+  int64_t peak = 0;  ///< the most at any moment of one micro-batch
+  /// Values from another stage that are expected ahead, and their gradients on the way back.
+  int64_t in_transit = 0;
+
+  /// The most while `live` micro-batches are between forward and backward at once.
+  int64_t with_live(int live) const { return peak + (live - 1) * kept + in_transit; }
+};
+
+/// Plays a micro-batch on paper, in the order and with the storage of ops/StageRunner.
+ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size);
 
 }  // namespace mpi4dl

@@ -1,0 +1,142 @@
+#include "plan/memory.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "comm/memory_meter.hpp"
+#include "models/registry.hpp"
+#include "pipeline/simulator.hpp"
+#include "plan/balance.hpp"
+#include "support/world.hpp"
+#include "train/proof.hpp"
+
+namespace mpi4dl {
+namespace {
+
+using testing::world;
+
+/// What the plan says of a rank's memory is what a step needs, within a tenth.
+void expect_planned_memory(const ModelOptions& model, const HaloDesign& halo) {
+  const Graph graph = build_model(model);
+  const Grid grid = slice("square", world().size());
+  ProofOptions options{.batch = {.batch = 2}};
+  options.trainer.halo = halo;
+  options.trainer.type = c10::ScalarType::Float;
+  options.trainer.cells = {{0, static_cast<int>(graph.cells().size())}};
+  const StagePlan plan(graph, grid, options.batch.batch, halo);
+  const auto planned =
+      static_cast<double>(activation_bytes(plan, world().rank(), sizeof(float)).peak);
+  const auto measured = static_cast<double>(
+      train_in_layout(graph, Layout(world().size(), {grid}), options, world()).peak_bytes);
+  EXPECT_NEAR(measured / planned, 1.0, 0.1) << "measured " << measured << ", planned " << planned;
+}
+
+class PlannedMemory : public ::testing::TestWithParam<HaloDesign> {};
+
+TEST_P(PlannedMemory, OfResNetVersion1) {
+  expect_planned_memory({.name = "resnet", .image = {128, 128}, .resnet_version = 1, .depth = 20},
+                        GetParam());
+}
+
+TEST_P(PlannedMemory, OfResNetVersion2) {
+  expect_planned_memory({.name = "resnet", .image = {128, 96}, .depth = 29}, GetParam());
+}
+
+TEST_P(PlannedMemory, OfAmoebaNet) {
+  expect_planned_memory(
+      {.name = "amoebanet", .image = {128, 128}, .num_layers = 6, .num_filters = 64}, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Designs, PlannedMemory,
+                         ::testing::Values(HaloDesign{}, HaloDesign{true, 1}, HaloDesign{true, 2}));
+
+ProofOptions pipeline_options(const Graph& graph, const Layout& layout) {
+  ProofOptions options{.batch = {.batch = 4}, .steps = 2};
+  options.trainer.type = c10::ScalarType::Float;
+  options.trainer.cells = balance_cells(graph, layout.stages());
+  return options;
+}
+
+int64_t peak_bytes(const Graph& graph, const Layout& layout, const ProofOptions& options) {
+  return train_in_layout(graph, layout, options, world()).peak_bytes;
+}
+
+int64_t largest(int64_t mine) {
+  const auto all = all_gather(world(), mine);
+  return *std::max_element(all.begin(), all.end());
+}
+
+/// Micro-batches that a rank has alive at once, as the simulator counts them.
+int live(const Layout& layout, const ProofOptions& options) {
+  const PipelineShape shape{static_cast<int>(layout.stages().size()), options.batch.parts};
+  std::vector<Schedule> schedules;
+  for (int stage = 0; stage < shape.stages; ++stage)
+    schedules.push_back(make_schedule(options.schedule, shape, stage));
+  return simulate(layout, schedules, std::vector<StageCost>(shape.stages))
+      .peak_live[world().rank()];
+}
+
+TEST(PipelineMemory, IsThatOfTheMicroBatchesTheSimulatorCounts) {
+  const Graph graph =
+      build_model({.name = "resnet", .image = {128, 128}, .resnet_version = 1, .depth = 20});
+  const Layout layout(world().size(), std::vector<Grid>(world().size()));
+  ProofOptions options = pipeline_options(graph, layout);
+  options.batch = {.batch = 8, .parts = 8};
+  const CellRange cells = options.trainer.cells[world().rank()];
+  const auto one = activation_bytes(StagePlan(graph, {}, 1, {}, cells), 0, sizeof(float));
+  std::map<ScheduleKind, double> measured, planned;
+  for (const auto kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
+    options.schedule = kind;
+    planned[kind] = static_cast<double>(one.with_live(live(layout, options)));
+    measured[kind] = static_cast<double>(peak_bytes(graph, layout, options));
+    EXPECT_NEAR(measured[kind] / planned[kind], 1.0, 0.1);
+  }
+  EXPECT_NEAR((measured[ScheduleKind::one_f_one_b] / measured[ScheduleKind::gpipe]) /
+                  (planned[ScheduleKind::one_f_one_b] / planned[ScheduleKind::gpipe]),
+              1.0, 0.1);
+}
+
+TEST(PipelineMemory, OfTwoDirectionsIsThatOfOne) {
+  const Graph graph = build_model({.name = "resnet", .image = {64, 64}, .depth = 29});
+  const std::vector<Grid> stages(world().size());
+  const Layout one_way(world().size(), stages), both_ways(world().size(), stages, /*gems=*/true);
+  ProofOptions options = pipeline_options(graph, one_way);
+  const int64_t one = peak_bytes(graph, one_way, options);
+  options.batch.times = 2;
+  options.schedule = ScheduleKind::gems;
+  const int64_t both = peak_bytes(graph, both_ways, options);
+  EXPECT_LE(static_cast<double>(largest(both)), 1.15 * static_cast<double>(largest(one)));
+}
+
+TEST(PipelineMemory, IsAThirdWithRecompute) {
+  const Graph graph = build_model({.name = "resnet", .image = {64, 64}, .depth = 110});
+  const Layout layout(world().size(), {slice("square", world().size())});
+  ProofOptions options = pipeline_options(graph, layout);
+  options.steps = 1;
+  const int64_t all = peak_bytes(graph, layout, options);
+  options.trainer.stage.recompute = true;
+  EXPECT_LE(3 * peak_bytes(graph, layout, options), all);
+}
+
+TEST(TileMemory, IsThatOfTheTilesShare) {
+  const Graph graph = build_model({.name = "resnet", .image = {128, 128}, .depth = 29});
+  const Layout layout(world().size(), {slice("square", world().size())});
+  const ProofOptions options = pipeline_options(graph, layout);
+  const auto whole =
+      static_cast<double>(activation_bytes(StagePlan(graph, {}, 4, {}), 0, sizeof(float)).peak);
+  EXPECT_LE(static_cast<double>(peak_bytes(graph, layout, options)), 1.2 * whole / world().size());
+}
+
+TEST(MemoryMeter, SeesOrdinaryAndSharedTensors) {
+  const MemoryMeter meter;
+  {
+    const at::Tensor ordinary = at::zeros({1000}, at::kFloat);
+    const Patch shared = make_patch(world(), {{0, 1}, {0, 2}, {0, 10}, {0, 10}}, at::kFloat);
+    EXPECT_EQ(meter.live_bytes(), 4000 + 800);
+  }
+  EXPECT_EQ(meter.live_bytes(), 0);
+  EXPECT_EQ(meter.peak_bytes(), 4000 + 800);
+}
+
+}  // namespace
+}  // namespace mpi4dl
