@@ -32,8 +32,11 @@ find_failing_test() {
   for test in "${tests[@]}"; do
     timeout --kill-after=5 300 mpirun -np "$ranks" "$tree/build/bin/tests/$test" \
       --gtest_color=no --gtest_brief=0 >"$output" 2>&1 </dev/null && continue
-    # The last test that started is the one that failed, or that never ended.
-    echo "${test#*_}: $(grep -o '\[ RUN      \] .*' "$output" | tail -n 1 | cut -c 14-)"
+    # The first test that failed, or the last that started and never ended.
+    echo "${test#*_}: $(
+      { grep -oP '\[  FAILED  \] \K[^ ,]+' "$output" || grep -oP '\[ RUN      \] \K.*' "$output" | tail -n 1; } |
+        head -n 1
+    )"
     return 0
   done
   return 1
@@ -163,9 +166,34 @@ mutant "group norm measures margins too" src/ops/group_norm.cpp \
 
 # --- Sums over ranks ---
 
-mutant "parameter gradients are averaged over tiles" src/ops/parameters.cpp \
-  'if (parameter.trainable) ranks.all_reduce(gradients_[node][i]);' \
-  'if (parameter.trainable) { ranks.all_reduce(gradients_[node][i]); gradients_[node][i].div_(ranks.size()); }'
+mutant "parameter gradients are averaged over tiles" src/train/gradient_reduction.cpp \
+  'bucket.pending.finish();' \
+  'bucket.pending.finish(); bucket.sums.div_(holders_.size());'
+
+mutant "one direction keeps its gradients to itself" src/pipeline/team.cpp \
+  'for (int direction = 0; direction < layout.directions(); ++direction)
+    for (const int rank : replica_ranks' \
+  'for (int direction = 0; direction < 1; ++direction)
+    for (const int rank : replica_ranks'
+
+mutant "the gradients of one direction are lost" src/pipeline/stage.cpp \
+  'live_.erase(number);
+}' \
+  'live_.erase(number);
+  if (crew_.role.direction == 1) parameters_.clear();
+}'
+
+mutant "a cell is reduced before all micro-batches are back" src/pipeline/pipeline.cpp \
+  'for (size_t i = schedule.size(); i-- > 0;)' \
+  'for (size_t i = 0; i < schedule.size(); ++i)'
+
+mutant "the loss is a mean over each micro-batch" src/train/trainer.cpp \
+  'cross_entropy(logits.data, labels, work_.effective_batch)' \
+  'cross_entropy(logits.data, labels, static_cast<int64_t>(batch.size()))'
+
+mutant "running statistics move with every micro-batch" src/ops/parameters.cpp \
+  'images_[node].add_(static_cast<double>(images));' \
+  'images_[node].add_(static_cast<double>(images)); update_statistics();'
 
 mutant "the loss is a mean over each batch part" src/train/loss.cpp \
   'static_cast<double>(effective_batch)' \
@@ -182,8 +210,27 @@ mutant "global pooling averages each tile" src/ops/pooling.cpp \
 # --- Global positions ---
 
 mutant "dropout is keyed by the position in the tile" src/ops/pointwise.cpp \
-  'random_field(run.output, whole, key,' \
-  'random_field(Box::whole(run.output.shape()), whole, key,'
+  'Box box = run.output;' \
+  'Box box = Box::whole(run.output.shape());'
+
+mutant "dropout is keyed by the place in the micro-batch" src/ops/pointwise.cpp \
+  'images.empty() ? image : images[image]' \
+  'images.size() == size_t(-1) ? 0 : image'
+
+# --- Stages ---
+
+mutant "a stage reads a stale micro-batch" src/pipeline/pipeline.cpp \
+  'expect(action, batches);
+    if (i + 1' \
+  'if (i + 1'
+
+mutant "cells that run again draw other statistics" src/ops/stage_runner.cpp \
+  'if (here.extended > 0) exchange(id, here.local);' \
+  'if (here.extended > 0) make_room(id);'
+
+mutant "a value kept for recompute is taken from another cell" src/ops/stage_runner.cpp \
+  'for (const int id : cell.first_reads) ++readers_[id];  // until that cell has gone back' \
+  ';'
 
 mutant "bilinear upsampling ends at the tile" src/ops/upsampling.cpp \
   'std::min(below + 1, length - 1) - patch.begin' \
