@@ -89,7 +89,8 @@ class StepLog {
                                    {"messages", report.sent.messages},
                                    {"bytes", report.sent.bytes}}
                 .dump()
-         << std::endl;
+         << "\n"
+         << std::flush;
   }
 
  private:
