@@ -9,7 +9,8 @@ namespace mpi4dl {
 double LearningRate::at(int64_t step) const {
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);
   const int64_t after = step - warmup;
-  if (kind == Kind::step) return base * std::pow(factor, static_cast<double>(after / every));
+  const int64_t falls = after / every;
+  if (kind == Kind::step) return base * std::pow(factor, static_cast<double>(falls));
   if (kind == Kind::cosine) {
     const auto length = static_cast<double>(std::max<int64_t>(1, total - warmup));
     const double progress = std::min(1.0, static_cast<double>(after) / length);
