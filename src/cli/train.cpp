@@ -1,3 +1,5 @@
+#include <ATen/ATen.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include "cli/json_file.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/training_flags.hpp"
+#include "comm/memory_meter.hpp"
 #include "comm/session.hpp"
 #include "data/sampler.hpp"
 #include "data/synthetic.hpp"
@@ -69,13 +72,17 @@ std::string describe(const Graph& graph, const Layout& layout, const TrainFlags&
 
 class StepLog {
  public:
-  StepLog(const std::string& file, bool writes) {
-    if (file.empty() || !writes) return;
+  StepLog(const std::string& file, bool writes) : wanted_(!file.empty()) {
+    if (!wanted_ || !writes) return;
     out_.open(file);
     validate(out_.good(), "cannot write to --json-log {}", file);
   }
 
-  void write(const StepRecord& record, const StepReport& report) {
+  /// Collective over the world.
+  void write(const StepRecord& record, const StepReport& report, const Communicator& world) {
+    if (!wanted_) return;
+    at::Tensor resident = at::full({1}, resident_bytes(), at::kLong);
+    world.all_reduce(resident, Reduction::max);
     if (!out_.is_open()) return;
     out_ << nlohmann::ordered_json{{"epoch", record.epoch},
                                    {"step", record.step},
@@ -86,6 +93,7 @@ class StepLog {
                                    {"seconds", record.seconds},
                                    {"learning_rate", record.learning_rate},
                                    {"peak_bytes", report.peak_bytes},
+                                   {"resident_bytes", resident.item<int64_t>()},
                                    {"messages", report.sent.messages},
                                    {"bytes", report.sent.bytes}}
                 .dump()
@@ -94,7 +102,8 @@ class StepLog {
   }
 
  private:
-  std::ofstream out_;
+  bool wanted_;
+  std::ofstream out_;  // on the first rank
 };
 
 /// What each rank has and needs.
@@ -159,7 +168,6 @@ int run_train(Session& session, const TrainFlags& flags) {
       const auto start = std::chrono::steady_clock::now();
       const StepReport report = trainer.step(*data, {first, first + batch.effective()});
       peak_bytes = std::max(peak_bytes, report.peak_bytes);
-      if (!session.first()) continue;
       const StepRecord record{.epoch = epoch,
                               .epochs = flags.epochs,
                               .step = step,
@@ -169,8 +177,8 @@ int run_train(Session& session, const TrainFlags& flags) {
                               .images = report.images,
                               .seconds = seconds_since(start),
                               .learning_rate = report.learning_rate};
-      progress.step(record);
-      log.write(record, report);
+      if (session.first()) progress.step(record);
+      log.write(record, report, world);
     }
     if (session.first()) progress.end_epoch();
   }

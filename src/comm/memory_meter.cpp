@@ -1,8 +1,10 @@
 #include "comm/memory_meter.hpp"
 
 #include <c10/core/Allocator.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/libtorch_version.hpp"
 
@@ -35,6 +37,13 @@ int64_t MemoryMeter::peak_bytes() const {
 void report_memory(void* data, int64_t bytes) {
   if (c10::memoryProfilingEnabled())
     c10::reportMemoryUsageToProfiler(data, bytes, 0, 0, c10::Device(c10::DeviceType::CPU));
+}
+
+int64_t resident_bytes() {
+  std::ifstream status("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  status >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace mpi4dl

@@ -26,4 +26,7 @@ class MemoryMeter {
 /// Tells the meter of memory that does not come from libtorch's allocator; negative when freed.
 void report_memory(void* data, int64_t bytes);
 
+/// Memory of this process that is in use now, code and libraries included.
+int64_t resident_bytes();
+
 }  // namespace mpi4dl
