@@ -82,8 +82,8 @@ Case draw(Dice& dice, uint64_t seed, bool spread) {
   const auto stages = spread ? draw_stages(dice, group) : std::vector{dice.grid(group)};
   const bool gems = spread && dice.chance(0.3);
   const bool fused = dice.chance(0.6);
-  int batch_parts = 1;
-  for (const Grid& grid : stages) batch_parts = std::max(batch_parts, grid.batch);
+  int64_t batch_parts = 1;
+  for (const Grid& grid : stages) batch_parts = std::max<int64_t>(batch_parts, grid.batch);
   const int parts = spread ? static_cast<int>(dice.pick(1, 3)) : 1;
   Case c{.graph = random_graph(dice, draw_image(dice, stages)),
          .layout = Layout(world().size(), stages, gems),
