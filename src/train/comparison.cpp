@@ -26,10 +26,16 @@ double total_norm(const TensorMap& tensors) {
   return std::sqrt(squares);
 }
 
-/// What an error of a gradient is measured by.
-double gradient_scale(double norm, double whole) {
+/// What an error is measured by, of a gradient or parameter that is part of a whole.
+double scale_of(double norm, double whole) {
   constexpr double kVisible = 1e-9, kSmall = 1e-6;
   return norm < kVisible * whole ? whole : std::max(norm, kSmall * whole);
+}
+
+void check_names(const TensorMap& result, const TensorMap& expected) {
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  ensure(std::equal(result.begin(), result.end(), expected.begin(), expected.end(), same),
+         "{} tensors cannot be compared with {} others", result.size(), expected.size());
 }
 
 class Collector {
@@ -45,17 +51,18 @@ class Collector {
     add(name, distance(result, expected), length_of(expected));
   }
 
+  void add_parts(const std::string& what, const TensorMap& result, const TensorMap& expected) {
+    check_names(result, expected);
+    const double whole = total_norm(expected);
+    for (const auto& [name, values] : expected)
+      add(what + name, distance(result.at(name), values), scale_of(length_of(values), whole));
+  }
+
   const Comparison& found() const { return found_; }
 
  private:
   Comparison found_;
 };
-
-void check_names(const TensorMap& result, const TensorMap& expected) {
-  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  ensure(std::equal(result.begin(), result.end(), expected.begin(), expected.end(), same),
-         "{} tensors cannot be compared with {} others", result.size(), expected.size());
-}
 
 }  // namespace
 
@@ -63,17 +70,11 @@ Comparison compare(const StepResult& result, const StepResult& expected) {
   Collector errors;
   errors.add("loss", std::abs(result.loss - expected.loss), std::abs(expected.loss));
   errors.add("output", result.logits, expected.logits);
-  check_names(result.gradients, expected.gradients);
-  const double whole = total_norm(expected.gradients);
-  for (const auto& [name, values] : expected.gradients)
-    errors.add("gradient of " + name, distance(result.gradients.at(name), values),
-               gradient_scale(length_of(values), whole));
+  errors.add_parts("gradient of ", result.gradients, expected.gradients);
+  errors.add_parts("values of ", result.parameters, expected.parameters);
   check_names(result.statistics, expected.statistics);
   for (const auto& [name, values] : expected.statistics)
     errors.add("statistics of " + name, result.statistics.at(name), values);
-  check_names(result.parameters, expected.parameters);
-  for (const auto& [name, values] : expected.parameters)
-    errors.add("values of " + name, result.parameters.at(name), values);
   return errors.found();
 }
 

@@ -16,7 +16,7 @@ struct Comparison {
 /// Errors are norms of differences, relative to the expected tensor's norm; for a gradient, to the
 /// larger of its norm and 1e-6 of the whole gradient's. A gradient below 1e-9 of the whole is what
 /// rounding leaves of a true zero, such as that of a bias that feeds a batch norm, and is compared
-/// with the whole.
+/// with the whole. Parameters, which such gradients have changed, likewise.
 Comparison compare(const StepResult& result, const StepResult& expected);
 
 }  // namespace mpi4dl

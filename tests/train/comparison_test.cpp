@@ -62,6 +62,18 @@ TEST(Comparison, HoldsAVanishingGradientToTheSizeOfAll) {
   EXPECT_NEAR(compare(other, expected).max_relative_error, 1e-3, 1e-9);
 }
 
+TEST(Comparison, HoldsAParameterThatNothingMovedToTheSizeOfAll) {
+  StepResult expected = result();
+  expected.parameters = {{"a.weight", at::full({1}, 3.0, at::kDouble)},
+                         {"a.bias", at::full({1}, 1e-18, at::kDouble)}};
+  StepResult other = expected;
+  other.parameters["a.bias"] = at::full({1}, -1e-18, at::kDouble);
+  EXPECT_LE(compare(other, expected).max_relative_error, 1e-17);
+  other.parameters["a.weight"] = at::full({1}, 3.3, at::kDouble);
+  EXPECT_NEAR(compare(other, expected).max_relative_error, 0.1, 1e-12);
+  EXPECT_EQ(compare(other, expected).worst, "values of a.weight");
+}
+
 TEST(Comparison, HoldsASmallGradientToItsOwnSize) {
   StepResult expected = result();
   expected.gradients["small.bias"] = at::full({1}, 1e-4, at::kDouble);
