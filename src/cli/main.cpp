@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/version.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "comm/session.hpp"
@@ -10,15 +11,13 @@
 namespace mpi4dl {
 namespace {
 
-constexpr const char* kVersion = "mpi4dl 0.1.0";
-
 int run(Session& session, int argc, char** argv) {
   CLI::App app{
       "Trains convolutional networks on images too large for one device, across MPI ranks."};
   app.name("mpi4dl");
   app.require_subcommand(1);
   app.fallthrough();
-  app.set_version_flag("--version", kVersion);
+  app.set_version_flag("--version", std::string("mpi4dl ") + kVersion);
   double timeout = session.world().context().timeout_seconds;
   app.add_option("--timeout", timeout, "Seconds that a rank waits for another before the job ends")
       ->check(more_than(0))
