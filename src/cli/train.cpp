@@ -5,12 +5,12 @@
 #include "base/error.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "cli/data_flags.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/rank_table.hpp"
 #include "cli/train_loop.hpp"
 #include "cli/training_flags.hpp"
 #include "comm/session.hpp"
-#include "data/synthetic.hpp"
 #include "models/registry.hpp"
 
 namespace mpi4dl {
@@ -19,32 +19,11 @@ namespace {
 struct TrainFlags {
   ModelFlags model;
   TrainingFlags training;
+  DataFlags data;
   int64_t epochs = 1;
-  std::string app = "synthetic";
-  int64_t images = 0;  // 0: ten effective batches
   std::string json_log;
   bool verbose = false;
 };
-
-/// The reference's numbers for its applications.
-std::string application(const std::string& app) {
-  if (app == "1") return "medical";
-  if (app == "2") return "cifar";
-  if (app == "3") return "synthetic";
-  return app;
-}
-
-std::unique_ptr<Dataset> open_data(const TrainFlags& flags, const Graph& graph, int64_t size) {
-  const SyntheticOptions options{.size = size,
-                                 .classes = flags.model.options.classes,
-                                 .image = graph.shape(graph.input()),
-                                 .seed = flags.training.trainer.seed};
-  const std::string app = application(flags.app);
-  validate(app != "medical" && app != "cifar",
-           "--app {}: this version reads no image files yet; use synthetic or random", flags.app);
-  if (app == "random") return std::make_unique<RandomImages>(options);
-  return std::make_unique<SyntheticImages>(options);
-}
 
 std::string describe(const Graph& graph, const Layout& layout, const TrainFlags& flags,
                      const TrainerOptions& options) {
@@ -53,7 +32,7 @@ std::string describe(const Graph& graph, const Layout& layout, const TrainFlags&
   std::string text =
       fmt::format("{}, {} parameters, images {} from {}, effective batch {}, {} on {} rank{}\n",
                   flags.model.options.name, graph.parameter_count(), flags.model.image_size,
-                  application(flags.app), batch.effective(), training.dtype,
+                  flags.data.application(), batch.effective(), training.dtype,
                   layout.replicas() * layout.group_size(),
                   layout.replicas() * layout.group_size() == 1 ? "" : "s");
   text += describe_layout(graph, layout, options.cells, training);
@@ -68,13 +47,18 @@ int run_train(Session& session, const TrainFlags& flags) {
   const Graph graph = build_model(flags.model.model());
   const BatchShape batch = flags.training.batch_shape(layout);
   TrainerOptions options = flags.training.trainer_options(graph, layout);
-  const int64_t size = flags.images == 0 ? 10 * batch.effective() : flags.images;
+  const DataParts data = open_data(flags.data,
+                                   {.image = graph.shape(graph.input()),
+                                    .classes = flags.model.options.classes,
+                                    .seed = options.seed,
+                                    .synthetic_images = 10 * batch.effective()},
+                                   world);
+  const int64_t size = data.training->size();
   validate(size >= batch.effective(),
-           "--num-images {} is less than the effective batch of {}; use a smaller batch or more "
-           "images",
+           "{} images to train on are fewer than the effective batch of {}; use a smaller batch or "
+           "more images",
            size, batch.effective());
   options.learning_rate.total = TrainLoop::steps_of_epoch(size, batch.effective()) * flags.epochs;
-  const auto data = open_data(flags, graph, size);
 
   session.doing("preparing to train");
   Trainer trainer(graph, layout,
@@ -82,7 +66,7 @@ int run_train(Session& session, const TrainFlags& flags) {
                   world);
   if (session.first()) std::printf("%s\n", describe(graph, layout, flags, options).c_str());
 
-  TrainLoop loop(session, trainer, *data,
+  TrainLoop loop(session, trainer, *data.training,
                  {.epochs = flags.epochs, .seed = options.seed, .json_log = flags.json_log});
   loop.run();
   if (flags.verbose) print_ranks(session, layout, trainer, loop.peak_bytes());
@@ -99,13 +83,9 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->model.add_to(*train);
   flags->training.add_layout_flags(*train);
   flags->training.add_learning_flags(*train);
+  flags->data.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
-  train->add_option("--app", flags->app, "Images: synthetic (3), random, cifar (2) or medical (1)")
-      ->check(CLI::IsMember({"synthetic", "random", "cifar", "medical", "1", "2", "3"}));
-  train->add_option("--num-images", flags->images, "Synthetic images of an epoch")
-      ->check(at_least(1))
-      ->default_str("ten effective batches");
   train->add_option("--json-log", flags->json_log,
                     "Write a line of JSON for each step to this file");
   train->add_flag("-v,--verbose", flags->verbose, "Show what each rank holds and needs");

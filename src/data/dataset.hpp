@@ -4,21 +4,36 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "geometry/box.hpp"
+#include "graph/operators.hpp"
 #include "layout/micro_batches.hpp"
 
 namespace mpi4dl {
 
-/// Labelled images of one shape, of which every rank reads only its own boxes.
+/// Labelled images, of which every rank reads only its own boxes. Any number of threads may call
+/// at a time.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
+  /// Height and width of an image as this data set presents it.
+  virtual Extents extent(int64_t sample) const = 0;
+  /// Its class, known without a look at its pixels.
   virtual int64_t label(int64_t sample) const = 0;
-  /// The pixels of a box of one image, channels first: its batch axis is ignored.
+  /// What a sentence calls it: its file, or "synthetic 17".
+  virtual std::string name(int64_t sample) const = 0;
+  /// The pixels of a box of one image, channels first: its batch axis is ignored. Throws Error,
+  /// naming the image and what is wrong with it, where it cannot be read.
   virtual at::Tensor read(int64_t sample, const Box& box) const = 0;
+};
+
+/// What a model learns from, and what shows how well.
+struct DataParts {
+  std::shared_ptr<const Dataset> training;
+  std::shared_ptr<const Dataset> validation;  ///< null where nothing is held out
 };
 
 /// A box of several images as a tensor, channels last: image i of the box is samples[i].

@@ -17,7 +17,9 @@ class RandomImages : public Dataset {
  public:
   explicit RandomImages(const SyntheticOptions& options);
   int64_t size() const override { return options_.size; }
+  Extents extent(int64_t /*sample*/) const override { return options_.image.space; }
   int64_t label(int64_t sample) const override;
+  std::string name(int64_t sample) const override { return "random " + std::to_string(sample); }
   at::Tensor read(int64_t sample, const Box& box) const override;
 
  private:
@@ -31,7 +33,9 @@ class SyntheticImages : public Dataset {
  public:
   explicit SyntheticImages(const SyntheticOptions& options);
   int64_t size() const override { return noise_.size(); }
+  Extents extent(int64_t sample) const override { return noise_.extent(sample); }
   int64_t label(int64_t sample) const override { return noise_.label(sample); }
+  std::string name(int64_t sample) const override { return "synthetic " + std::to_string(sample); }
   at::Tensor read(int64_t sample, const Box& box) const override;
 
  private:

@@ -71,7 +71,7 @@ complains() {
   refuses "--app medical: this version reads no image files" 2 --app medical
   refuses "--app 2: this version reads no image files" 2 --app 2
   refuses "--app: 9 not in" 2 --app 9
-  refuses "--num-images 3 is less than the effective batch of 64" 2 --num-images 3
+  refuses "3 images to train on are fewer than the effective batch of 64" 2 --num-images 3
   refuses "--balance 3,3 must name 2 positive numbers of cells that sum to 38, not 6" \
     2 --split-size 2 --balance 3,3
   refuses "cannot write to --json-log" 2 --depth 11 --json-log /nowhere/log

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+
+#include "data/dataset.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace mpi4dl {
+
+class Communicator;
+
+/// The flags that choose images, for every command that reads some.
+struct DataFlags {
+  std::string app = "synthetic";
+  int64_t images = 0;  // 0: as many as the command wants
+  double val_fraction = 0;
+
+  void add_to(CLI::App& command);
+  /// synthetic, random, cifar or medical, where the reference has numbers.
+  std::string application() const;
+};
+
+/// What a command wants of its images.
+struct DataRequest {
+  Shape image;
+  int64_t classes = 10;
+  uint64_t seed = 1;             ///< of synthetic images
+  int64_t synthetic_images = 1;  ///< where --num-images does not say
+};
+
+/// Throws UsageError where flags and files do not fit. Collective over the world.
+DataParts open_data(const DataFlags& flags, const DataRequest& request, const Communicator& world);
+
+}  // namespace mpi4dl

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+
+#include "data/dataset.hpp"
+
+namespace mpi4dl {
+
+/// Some images of another data set, in a given order.
+class Subset : public Dataset {
+ public:
+  Subset(std::shared_ptr<const Dataset> all, std::vector<int64_t> samples);
+  int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
+  Extents extent(int64_t sample) const override { return all_->extent(samples_.at(sample)); }
+  int64_t label(int64_t sample) const override { return all_->label(samples_.at(sample)); }
+  std::string name(int64_t sample) const override { return all_->name(samples_.at(sample)); }
+  at::Tensor read(int64_t sample, const Box& box) const override {
+    return all_->read(samples_.at(sample), box);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> all_;
+  std::vector<int64_t> samples_;
+};
+
+/// Which samples to hold out for validation: of each class this fraction, rounded, those whose keys
+/// mix to the smallest numbers. A sample keeps its part when others come and go, but for the few at
+/// the border.
+std::vector<bool> hold_out(std::span<const int64_t> labels, std::span<const uint64_t> keys,
+                           double fraction);
+
+/// The samples that are held out become the validation part; it is null where there are none.
+DataParts split(std::shared_ptr<const Dataset> all, const std::vector<bool>& held_out);
+
+}  // namespace mpi4dl
