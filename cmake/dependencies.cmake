@@ -1,7 +1,8 @@
-# What we stand on: libtorch, MPI, fmt, CLI11 and nlohmann-json, all as Debian ships them.
+# What we stand on: libtorch, MPI, zlib, fmt, CLI11 and nlohmann-json, all as Debian ships them.
 set(MPI_CXX_SKIP_MPICXX ON)  # the old C++ bindings are not wanted
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -7,8 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages=(
   g++ cmake ninja-build ccache                      # build
   libtorch-dev libopenmpi-dev openmpi-bin           # libraries
-  libfmt-dev libcli11-dev nlohmann-json3-dev
-  libgtest-dev                                      # tests
+  libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
+  libgtest-dev python3-torch                        # tests
   "$@"
 )
 

@@ -16,7 +16,8 @@ constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 Optimizer::Optimizer(Parameters& parameters, const OptimizerOptions& options) : options_(options) {
   const auto gradients = parameters.gradients();
   for (const auto& [name, value] : parameters.trainable()) {
-    Slot slot{.value = value,
+    Slot slot{.name = name,
+              .value = value,
               .gradient = gradients.at(name),
               .master = value.to(wide_type(value.scalar_type())),
               .momentum = {},
@@ -39,6 +40,22 @@ void Optimizer::step(double learning_rate, double scale) {
     }
     if (!slot.master.is_same(slot.value)) slot.value.copy_(slot.master);
   }
+}
+
+TensorMap Optimizer::state() const {
+  TensorMap found;
+  for (const Slot& slot : slots_) {
+    found[slot.name] = slot.master;
+    if (slot.momentum.defined()) found["momentum/" + slot.name] = slot.momentum;
+    if (slot.variation.defined()) found["variation/" + slot.name] = slot.variation;
+  }
+  return found;
+}
+
+void Optimizer::go_on(int64_t steps) {
+  steps_ = steps;
+  for (Slot& slot : slots_)
+    if (!slot.master.is_same(slot.value)) slot.value.copy_(slot.master);
 }
 
 void Optimizer::descend(Slot& slot, double learning_rate, double scale) {

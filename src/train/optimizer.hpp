@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ops/parameters.hpp"
+#include "storage/tensor_source.hpp"
 
 namespace mpi4dl {
 
@@ -23,8 +24,15 @@ class Optimizer {
   /// Uses each gradient times `scale`, which clipping sets.
   void step(double learning_rate, double scale = 1);
 
+  /// All that the next step depends on, sharing memory: each parameter with all its digits, and
+  /// what is remembered of it as "momentum/NAME" and "variation/NAME".
+  TensorMap state() const;
+  /// Goes on with what was written into state(), as if so many steps were done.
+  void go_on(int64_t steps);
+
  private:
   struct Slot {
+    std::string name;
     at::Tensor value;      // of the parameter
     at::Tensor gradient;   // shares memory with the parameters
     at::Tensor master;     // the value with all digits; the value itself unless it is half

@@ -106,10 +106,13 @@ Feed Trainer::make_feed(const Dataset& data, const std::vector<int64_t>& samples
 }
 
 void Trainer::add_up(StepReport& report) const {
-  at::Tensor sums = at::tensor({report.loss, static_cast<double>(report.correct)}, at::kDouble);
+  const bool stop = options_.stop_requested && options_.stop_requested();
+  at::Tensor sums =
+      at::tensor({report.loss, static_cast<double>(report.correct), stop ? 1.0 : 0.0}, at::kDouble);
   world_.all_reduce(sums);
   report.loss = sums[0].item<double>();
   report.correct = static_cast<int64_t>(sums[1].item<double>());
+  report.stop = sums[2].item<double>() > 0;
 }
 
 /// The step is run again, forward only: parameters have not changed yet.
@@ -138,6 +141,20 @@ double Trainer::clipping_scale() const {
   world_.all_reduce(sum);
   const double norm = std::sqrt(sum.item<double>());
   return norm > options_.clip_norm ? options_.clip_norm / norm : 1;
+}
+
+std::map<int, TensorMap> Trainer::state() const {
+  std::map<int, TensorMap> found;
+  for (const auto& [stage, parameters] : parameters_) {
+    found[stage] = optimizers_.at(stage)->state();
+    found[stage].merge(parameters->statistics());
+  }
+  return found;
+}
+
+void Trainer::go_on(int64_t steps) {
+  steps_ = steps;
+  for (const auto& [stage, optimizer] : optimizers_) optimizer->go_on(steps);
 }
 
 bool Trainer::holders_agree() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -23,6 +24,8 @@ struct TrainerOptions {
   LearningRate learning_rate = {};
   double clip_norm = 0;  ///< gradients longer than this are shortened to it; 0: never
   GradientReduction::Options reduction = {};
+  /// Asked on every rank once a step, whether training should end after it; never if empty.
+  std::function<bool()> stop_requested = {};
 };
 
 /// What one optimizer step says about itself.
@@ -34,6 +37,7 @@ struct StepReport {
   at::Tensor logits;       ///< of the effective batch; zero where another rank has them
   Traffic sent;            ///< by this rank's exchanges
   int64_t peak_bytes = 0;  ///< of this rank's tensors, above what it held before
+  bool stop = false;       ///< some rank was asked to stop; the same on all ranks
 };
 
 /// Trains a model that is spread over ranks: every rank has one, with its own share.
@@ -50,6 +54,16 @@ class Trainer {
   int64_t effective_batch() const { return work_.effective_batch; }
   /// Of each stage that this rank holds.
   const std::map<int, std::unique_ptr<Parameters>>& parameters() const { return parameters_; }
+  /// Optimizer steps done.
+  int64_t steps() const { return steps_; }
+  const Graph& graph() const { return graph_; }
+  /// This rank's communicators.
+  const Team& team() const { return team_; }
+  /// All that later steps depend on, of each stage that this rank holds, sharing memory: parameters
+  /// with all their digits, statistics, and what the optimizer remembers.
+  std::map<int, TensorMap> state() const;
+  /// Goes on with what was written into state(), as if so many steps were done.
+  void go_on(int64_t steps);
   /// True if all ranks that hold a parameter or a statistic have the same value, to the bit.
   bool holders_agree() const;
 

@@ -1,0 +1,35 @@
+#include "comm/agreement.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+
+std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine) {
+  const std::vector<size_t> lengths = all_gather(ranks, mine.size());
+  const size_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::vector<std::string> texts(lengths.size());
+  if (longest == 0) return texts;
+  std::string padded = mine;
+  padded.resize(longest);
+  const std::vector<std::byte> all = ranks.all_gather(std::as_bytes(std::span(padded)));
+  for (size_t rank = 0; rank < texts.size(); ++rank)
+    texts[rank].assign(reinterpret_cast<const char*>(all.data()) + rank * longest, lengths[rank]);
+  return texts;
+}
+
+void run_together(const Communicator& ranks, const std::function<void()>& work) {
+  std::string sentence;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    sentence = error.what();
+    if (sentence.empty()) sentence = "an error without words";
+  }
+  for (const std::string& theirs : gather_texts(ranks, sentence))
+    if (!theirs.empty()) throw Error(theirs);
+}
+
+}  // namespace mpi4dl

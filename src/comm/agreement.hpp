@@ -1,0 +1,18 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace mpi4dl {
+
+/// One text from each rank, in rank order, on every rank. Collective.
+std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine);
+
+/// Runs `work`, which is not collective, on every rank. Where it fails on some, all ranks throw the
+/// Error of the first of them: nobody is left waiting, and all can try something else. Collective.
+void run_together(const Communicator& ranks, const std::function<void()>& work);
+
+}  // namespace mpi4dl

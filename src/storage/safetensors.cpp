@@ -1,0 +1,118 @@
+#include "storage/safetensors.hpp"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<const char*, c10::ScalarType>, 10> kTypes{{
+    {"F64", c10::ScalarType::Double},
+    {"F32", c10::ScalarType::Float},
+    {"F16", c10::ScalarType::Half},
+    {"BF16", c10::ScalarType::BFloat16},
+    {"I64", c10::ScalarType::Long},
+    {"I32", c10::ScalarType::Int},
+    {"I16", c10::ScalarType::Short},
+    {"I8", c10::ScalarType::Char},
+    {"U8", c10::ScalarType::Byte},
+    {"BOOL", c10::ScalarType::Bool},
+}};
+
+/// Padded with spaces, so that the tensors begin at a multiple of 8.
+std::string header_of(const TensorMap& tensors) {
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  int64_t end = 0;
+  for (const auto& [name, values] : tensors) {
+    const int64_t begin = std::exchange(end, end + static_cast<int64_t>(values.nbytes()));
+    header[name] = {{"dtype", safetensors_type(values.scalar_type())},
+                    {"shape", values.sizes().vec()},
+                    {"data_offsets", {begin, end}}};
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+int64_t bytes_of(const TensorInfo& info) {
+  return c10::multiply_integers(info.shape) * static_cast<int64_t>(c10::elementSize(info.type));
+}
+
+/// The header of a file, whose first 8 bytes say how long it is.
+std::string read_header(const std::string& path) {
+  const auto size = static_cast<uint64_t>(file_size(path));
+  uint64_t length = 0;
+  ensure(size >= sizeof(length), "it has only {} bytes", size);
+  read_range(path, 0, &length, sizeof(length));
+  ensure(length <= size - sizeof(length), "its header is longer than the file");
+  std::string text(length, ' ');
+  read_range(path, sizeof(length), text.data(), text.size());
+  return text;
+}
+
+}  // namespace
+
+std::string safetensors_type(c10::ScalarType type) {
+  for (const auto& [name, known] : kTypes)
+    if (known == type) return name;
+  throw Error(fmt::format("safetensors has no name for tensors of {}", c10::toString(type)));
+}
+
+c10::ScalarType type_from_safetensors(const std::string& name) {
+  for (const auto& [known, type] : kTypes)
+    if (known == name) return type;
+  throw Error(fmt::format("'{}' is no type of safetensors", name));
+}
+
+Digest write_safetensors(const std::string& path, const TensorMap& tensors) {
+  const std::string header = header_of(tensors);
+  const uint64_t length = header.size();
+  DurableFile file(path);
+  file.write(&length, sizeof(length));
+  file.write(header.data(), header.size());
+  for (const auto& [name, values] : tensors) {
+    const at::Tensor plain = values.contiguous();
+    file.write(plain.data_ptr(), plain.nbytes());
+  }
+  return file.finish();
+}
+
+SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
+  try {
+    const std::string text = read_header(path_);
+    const auto data = static_cast<int64_t>(sizeof(uint64_t) + text.size());
+    const int64_t size = file_size(path_);
+    for (const auto& [name, entry] : Json::parse(text).items()) {
+      if (name == "__metadata__") continue;
+      const TensorInfo info{type_from_safetensors(entry.at("dtype")), entry.at("shape")};
+      const auto offsets = entry.at("data_offsets").get<std::pair<int64_t, int64_t>>();
+      ensure(offsets.first >= 0 && offsets.second - offsets.first == bytes_of(info) &&
+                 data + offsets.second <= size,
+             "the place of '{}' is not in the file", name);
+      tensors_[name] = info;
+      begin_[name] = data + offsets.first;
+    }
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("'{}' is no safetensors file: {}", path_, error.what()));
+  }
+}
+
+at::Tensor SafetensorsFile::read(const std::string& name) const {
+  const TensorInfo& info = tensors_.at(name);
+  at::Tensor values = at::empty(info.shape, info.type);
+  read_range(path_, begin_.at(name), values.data_ptr(), values.nbytes());
+  return values;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,266 @@
+#include "storage/state_dict_pickle.hpp"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace mpi4dl {
+namespace {
+
+struct Item;
+using Ref = std::shared_ptr<Item>;
+
+/// A value of Python, as far as a state_dict needs it.
+struct Item {
+  enum class Kind { other, mark, integer, text, sequence, dict, name, storage, tensor };
+  Kind kind = Kind::other;
+  int64_t integer = 0;
+  std::string text = {};        // of a text, a name or a storage's record
+  std::vector<Ref> items = {};  // of a sequence; of a dict: key, value, key, value, ...
+  PickledTensor tensor = {};    // of a storage: its type only
+};
+
+Ref make(Item item) {
+  return std::make_shared<Item>(std::move(item));
+}
+
+const Item& expect(const Ref& item, Item::Kind kind) {
+  ensure(item->kind == kind, "it is not built as a state_dict");
+  return *item;
+}
+
+std::vector<int64_t> integers(const Ref& sequence) {
+  std::vector<int64_t> found;
+  for (const Ref& item : expect(sequence, Item::Kind::sequence).items)
+    found.push_back(expect(item, Item::Kind::integer).integer);
+  return found;
+}
+
+c10::ScalarType type_of_storage(const std::string& name) {
+  static const std::map<std::string, c10::ScalarType> kTypes{
+      {"torch.DoubleStorage", c10::ScalarType::Double},
+      {"torch.FloatStorage", c10::ScalarType::Float},
+      {"torch.HalfStorage", c10::ScalarType::Half},
+      {"torch.BFloat16Storage", c10::ScalarType::BFloat16},
+      {"torch.LongStorage", c10::ScalarType::Long},
+      {"torch.IntStorage", c10::ScalarType::Int},
+      {"torch.ShortStorage", c10::ScalarType::Short},
+      {"torch.CharStorage", c10::ScalarType::Char},
+      {"torch.ByteStorage", c10::ScalarType::Byte},
+      {"torch.BoolStorage", c10::ScalarType::Bool}};
+  const auto found = kTypes.find(name);
+  ensure(found != kTypes.end(), "it holds values of {}", name);
+  return found->second;
+}
+
+/// The stack machine that a pickle is a program for.
+class Machine {
+ public:
+  explicit Machine(std::string_view program) : rest_(program) {}
+
+  Ref run() {
+    while (true) {
+      const auto opcode = static_cast<unsigned char>(bytes(1)[0]);
+      if (opcode == '.') return pop();
+      step(opcode);
+    }
+  }
+
+ private:
+  std::string_view bytes(size_t count) {
+    ensure(count <= rest_.size(), "it ends too early");
+    const std::string_view taken = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return taken;
+  }
+
+  /// A little-endian number of so many bytes.
+  int64_t number(size_t count) {
+    const std::string_view taken = bytes(count);
+    int64_t value = 0;
+    std::memcpy(&value, taken.data(), std::min(count, sizeof(value)));
+    return value;
+  }
+
+  std::string line() {
+    const std::string_view taken = bytes(std::min(rest_.find('\n'), rest_.size() - 1) + 1);
+    return std::string(taken.substr(0, taken.size() - 1));
+  }
+
+  Ref pop() {
+    ensure(!stack_.empty(), "it is not built as a state_dict");
+    Ref top = std::move(stack_.back());
+    stack_.pop_back();
+    return top;
+  }
+
+  Item& top(Item::Kind kind) {
+    ensure(!stack_.empty() && stack_.back()->kind == kind, "it is not built as a state_dict");
+    return *stack_.back();
+  }
+
+  std::vector<Ref> pop_items(size_t count) {
+    std::vector<Ref> items(count);
+    for (size_t i = count; i > 0; --i) items[i - 1] = pop();
+    return items;
+  }
+
+  std::vector<Ref> pop_to_mark() {
+    std::vector<Ref> items;
+    for (Ref item = pop(); item->kind != Item::Kind::mark; item = pop())
+      items.insert(items.begin(), std::move(item));
+    return items;
+  }
+
+  void push(Item item) { stack_.push_back(make(std::move(item))); }
+  void push_integer(int64_t value) { push({.kind = Item::Kind::integer, .integer = value}); }
+  void push_sequence(std::vector<Ref> items) {
+    push({.kind = Item::Kind::sequence, .items = std::move(items)});
+  }
+  void push_text(size_t length) {
+    push({.kind = Item::Kind::text, .text = std::string(bytes(length))});
+  }
+  void extend(Item::Kind kind, const std::vector<Ref>& items) {
+    std::vector<Ref>& all = top(kind).items;
+    all.insert(all.end(), items.begin(), items.end());
+  }
+  void remember(int64_t number) {
+    ensure(!stack_.empty(), "it is not built as a state_dict");
+    memory_[number] = stack_.back();
+  }
+  void recall(int64_t number) {
+    ensure(memory_.contains(number), "it is not built as a state_dict");
+    stack_.push_back(memory_.at(number));
+  }
+
+  void step(unsigned char opcode) {
+    switch (opcode) {
+      case 0x80:  // PROTO
+        bytes(1);
+        break;
+      case 0x95:  // FRAME
+        bytes(8);
+        break;
+      case 'q':
+        return remember(number(1));
+      case 'r':
+        return remember(number(4));
+      case 0x94:  // MEMOIZE
+        return remember(static_cast<int64_t>(memory_.size()));
+      case 'h':
+        return recall(number(1));
+      case 'j':
+        return recall(number(4));
+      case '(':
+        return push({.kind = Item::Kind::mark});
+      case ')':
+      case ']':
+        return push_sequence({});
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        return push_sequence(pop_items(opcode - 0x84));
+      case 't':
+        return push_sequence(pop_to_mark());
+      case 'a':
+        return extend(Item::Kind::sequence, pop_items(1));
+      case 'e':
+        return extend(Item::Kind::sequence, pop_to_mark());
+      case '}':
+        return push({.kind = Item::Kind::dict});
+      case 's':
+        return extend(Item::Kind::dict, pop_items(2));
+      case 'u':
+        return extend(Item::Kind::dict, pop_to_mark());
+      case 'X':
+        return push_text(number(4));
+      case 0x8c:
+        return push_text(number(1));
+      case 'K':
+        return push_integer(number(1));
+      case 'M':
+        return push_integer(number(2));
+      case 'J':
+        return push_integer(static_cast<int32_t>(number(4)));
+      case 0x8a: {  // LONG1: only what fits, and no negative ones
+        return push_integer(number(number(1)));
+      }
+      case 'G':
+        bytes(8);
+        return push({});
+      case 'N':
+      case 0x88:
+      case 0x89:
+        return push({});
+      case 'c': {
+        const std::string module = line();
+        return push({.kind = Item::Kind::name, .text = module + "." + line()});
+      }
+      case 0x93: {  // STACK_GLOBAL
+        const auto parts = pop_items(2);
+        return push({.kind = Item::Kind::name,
+                     .text = expect(parts[0], Item::Kind::text).text + "." +
+                             expect(parts[1], Item::Kind::text).text});
+      }
+      case 'Q':
+        return push_storage();
+      case 'R':
+        return call();
+      case 'b':  // BUILD: attributes of a dict, such as its version
+        pop();
+        break;
+      default:
+        throw Error(fmt::format("opcode {} occurs in no state_dict", opcode));
+    }
+  }
+
+  /// ("storage", torch.FloatStorage, record, device, elements)
+  void push_storage() {
+    const Ref description = pop();
+    const auto& parts = expect(description, Item::Kind::sequence).items;
+    ensure(parts.size() == 5, "it is not built as a state_dict");
+    Item storage{.kind = Item::Kind::storage, .text = expect(parts[2], Item::Kind::text).text};
+    storage.tensor.info.type = type_of_storage(expect(parts[1], Item::Kind::name).text);
+    push(std::move(storage));
+  }
+
+  void call() {
+    const Ref arguments = pop(), function = pop();
+    const auto& given = expect(arguments, Item::Kind::sequence).items;
+    const std::string& name = expect(function, Item::Kind::name).text;
+    if (name == "collections.OrderedDict") return push({.kind = Item::Kind::dict});
+    ensure(given.size() >= 3, "it is not built as a state_dict");
+    if (name == "torch._utils._rebuild_parameter") return stack_.push_back(given[0]);
+    ensure(name == "torch._utils._rebuild_tensor_v2" && given.size() >= 4,
+           "it holds an object of {}; save a state_dict alone", name);
+    const Item& storage = expect(given[0], Item::Kind::storage);
+    push({.kind = Item::Kind::tensor,
+          .tensor = {.info = {storage.tensor.info.type, integers(given[2])},
+                     .storage = storage.text,
+                     .offset = expect(given[1], Item::Kind::integer).integer,
+                     .strides = integers(given[3])}});
+  }
+
+  std::string_view rest_;
+  std::vector<Ref> stack_;
+  std::map<int64_t, Ref> memory_;
+};
+
+}  // namespace
+
+std::map<std::string, PickledTensor> read_state_dict(std::string_view pickle) {
+  const Ref top = Machine(pickle).run();
+  ensure(top->kind == Item::Kind::dict, "it holds no state_dict");
+  std::map<std::string, PickledTensor> tensors;
+  for (size_t i = 0; i + 1 < top->items.size(); i += 2) {
+    const std::string& name = expect(top->items[i], Item::Kind::text).text;
+    ensure(top->items[i + 1]->kind == Item::Kind::tensor,
+           "its entry '{}' is no tensor; save a state_dict alone", name);
+    tensors[name] = top->items[i + 1]->tensor;
+  }
+  return tensors;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,110 @@
+#include "train/checkpoint_io.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "comm/agreement.hpp"
+#include "train/weights.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// The tensors that this rank writes.
+TensorMap own_share(const Trainer& trainer) {
+  TensorMap mine;
+  for (const auto& [stage, state] : trainer.state()) {
+    const Communicator& holders = trainer.team().holders().at(stage);
+    std::vector<int64_t> bytes;
+    for (const auto& [name, values] : state) bytes.push_back(static_cast<int64_t>(values.nbytes()));
+    const std::vector<int> writers = share_out(bytes, holders.size());
+    size_t next = 0;
+    for (const auto& [name, values] : state)
+      if (writers[next++] == holders.rank()) mine[name] = values;
+  }
+  return mine;
+}
+
+/// Writes a part, and says what is in it.
+Manifest write_part(const std::string& folder, const TensorMap& tensors, int rank) {
+  Manifest part;
+  if (tensors.empty()) return part;
+  const std::string name = fmt::format("part-{:05}.safetensors", rank);
+  part.files[name] = write_safetensors(folder + "/" + name, tensors);
+  for (const auto& [tensor, values] : tensors)
+    part.tensors[tensor] = {name, {values.scalar_type(), values.sizes().vec()}};
+  return part;
+}
+
+/// Ranks of other nodes may have written to a disk of their own.
+void check_visible(const std::string& folder, const Manifest& manifest) {
+  for (const auto& [name, digest] : manifest.files)
+    ensure(std::filesystem::exists(folder + "/" + name),
+           "{} is not there; the folder must be the same for all nodes", name);
+}
+
+}  // namespace
+
+std::vector<int> share_out(const std::vector<int64_t>& bytes, int writers) {
+  std::vector<size_t> largest_first(bytes.size());
+  std::iota(largest_first.begin(), largest_first.end(), 0);
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
+  std::vector<int64_t> load(writers, 0);
+  std::vector<int> chosen(bytes.size());
+  for (const size_t piece : largest_first) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += bytes[piece];
+    chosen[piece] = static_cast<int>(least - load.begin());
+  }
+  return chosen;
+}
+
+void save_checkpoint(const CheckpointFolder& folder, const Trainer& trainer, Manifest about,
+                     const Communicator& world) {
+  about.step = trainer.steps();
+  const std::string partial = folder.partial(about.step);
+  const bool first = world.rank() == 0;
+  try {
+    run_together(world, [&] {
+      if (first) folder.begin(about.step);
+    });
+    Manifest part;
+    run_together(world, [&] { part = write_part(partial, own_share(trainer), world.rank()); });
+    const std::vector<std::string> parts = gather_texts(world, to_json(part));
+    run_together(world, [&] {
+      if (!first) return;
+      for (const std::string& text : parts) {
+        Manifest other = manifest_from_json(text);
+        about.files.merge(other.files);
+        about.tensors.merge(other.tensors);
+      }
+      check_visible(partial, about);
+      write_manifest(partial, about);
+      folder.publish(about.step);
+    });
+  } catch (const Error& error) {
+    if (first) folder.abandon(about.step);
+    throw Error(
+        fmt::format("the checkpoint of step {} could not be written: {}; older ones are "
+                    "as they were",
+                    about.step, error.what()));
+  }
+}
+
+void check_checkpoint(const std::string& folder, const Communicator& world) {
+  run_together(world, [&] { Checkpoint(folder).check_files(world.rank(), world.size()); });
+}
+
+void load_checkpoint(const Checkpoint& checkpoint, Trainer& trainer, const Communicator& world) {
+  run_together(world, [&] {
+    for (const auto& [stage, state] : trainer.state())
+      for (const auto& [name, values] : state) copy_tensor(checkpoint, name, values);
+  });
+  trainer.go_on(checkpoint.manifest().step);
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,106 @@
+#include "train/checkpointing.hpp"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/agreement.hpp"
+
+namespace mpi4dl {
+namespace {
+
+std::string value_of(const Manifest::Settings& settings, const std::string& flag) {
+  const auto found = settings.find(flag);
+  return found == settings.end() ? "nothing" : found->second;
+}
+
+}  // namespace
+
+Checkpointing::Checkpointing(CheckpointOptions options, Manifest::Settings must_match,
+                             const Communicator& world, std::function<void(const std::string&)> say)
+    : options_(std::move(options)),
+      must_match_(std::move(must_match)),
+      world_(world),
+      say_(std::move(say)),
+      folder_(options_.folder) {}
+
+Position Checkpointing::resume(Trainer& trainer) {
+  const std::vector<int64_t> there = steps();
+  validate(there.empty() || !options_.resume.empty(),
+           "--checkpoint-dir {} has checkpoints already, up to step {}; go on from there with "
+           "--resume auto, or choose another folder",
+           options_.folder, there.empty() ? 0 : there.back());
+  if (options_.resume.empty()) return {};
+  const bool automatic = options_.resume == "auto";
+  if (automatic && there.empty()) {
+    say_(fmt::format("no checkpoint in {} yet: training begins", options_.folder));
+    return {};
+  }
+  const std::string chosen = automatic ? newest_whole(there) : find_checkpoint(options_.resume);
+  if (!automatic) check_checkpoint(chosen, world_);
+  const Checkpoint checkpoint(chosen);
+  check_settings(checkpoint);
+  const Manifest& manifest = checkpoint.manifest();
+  validate(automatic || there.empty() || there.back() <= manifest.step,
+           "--checkpoint-dir {} has checkpoints of later steps, up to {}, than {}; remove them or "
+           "choose another folder",
+           options_.folder, there.empty() ? 0 : there.back(), chosen);
+  load_checkpoint(checkpoint, trainer, world_);
+  say_(fmt::format("going on behind step {} from {}", manifest.step, chosen));
+  return manifest.position;
+}
+
+void Checkpointing::after_step(const Trainer& trainer, const Position& done, int64_t steps,
+                               bool last) {
+  if (!enabled() || !(last || options_.every.due(done.epoch, done.step, steps))) return;
+  Manifest about;
+  about.position = done.step == steps ? Position{done.epoch + 1, 0} : done;
+  about.must_match = must_match_;
+  save_checkpoint(folder_, trainer, std::move(about), world_);
+  if (world_.rank() == 0) folder_.prune(trainer.steps(), options_.keep);
+}
+
+/// As the first rank sees them: file systems of other nodes may be a little late.
+std::vector<int64_t> Checkpointing::steps() const {
+  std::vector<int64_t> found;
+  if (!enabled()) return found;
+  run_together(world_, [&] {
+    if (world_.rank() == 0) found = folder_.steps();
+  });
+  const auto count = all_gather(world_, static_cast<int64_t>(found.size()))[0];
+  found.resize(count);
+  if (count == 0) return found;
+  at::Tensor all = at::from_blob(found.data(), {count}, at::kLong);
+  world_.broadcast(all, 0);
+  return found;
+}
+
+std::string Checkpointing::newest_whole(const std::vector<int64_t>& steps) const {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const std::string path = folder_.checkpoint(*step);
+    try {
+      check_checkpoint(path, world_);
+      return path;
+    } catch (const Error& error) {
+      say_(fmt::format("{} is damaged ({}){}", path, error.what(),
+                       step + 1 == steps.rend() ? "" : ": trying the one before"));
+    }
+  }
+  throw Error(fmt::format("no checkpoint in {} is whole", options_.folder));
+}
+
+void Checkpointing::check_settings(const Checkpoint& checkpoint) const {
+  Manifest::Settings all = checkpoint.manifest().must_match;
+  all.insert(must_match_.begin(), must_match_.end());
+  for (const auto& [flag, value] : all) {
+    const std::string then = value_of(checkpoint.manifest().must_match, flag);
+    const std::string now = value_of(must_match_, flag);
+    validate(then == now,
+             "{} was trained with {} {}, not {}; use that, or start anew from its weights with "
+             "--weights",
+             checkpoint.folder(), flag, then, now);
+  }
+}
+
+}  // namespace mpi4dl

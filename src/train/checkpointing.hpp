@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "train/checkpoint_io.hpp"
+#include "train/every.hpp"
+
+namespace mpi4dl {
+
+struct CheckpointOptions {
+  std::string folder = {};  ///< empty: none are written
+  Every every = {.count = 1, .unit = Every::Unit::epochs};
+  int64_t keep = 3;         ///< how many are left of them
+  std::string resume = {};  ///< empty: no; "auto": the newest whole one of the folder; or this one
+};
+
+/// When a run writes checkpoints, and where it begins. Every rank has one.
+class Checkpointing {
+ public:
+  /// `must_match`: what a run that goes on has to be given again. `say`: tells the user a sentence,
+  /// once whatever the number of ranks.
+  Checkpointing(CheckpointOptions options, Manifest::Settings must_match, const Communicator& world,
+                std::function<void(const std::string&)> say);
+
+  /// Loads what is to be resumed, if anything, and returns where in the data training goes on.
+  /// Throws UsageError where it belongs to another training, or where checkpoints in the folder
+  /// would be mixed with those of this run. Collective over the world, as is the next.
+  Position resume(Trainer& trainer);
+  /// Writes one if it is time for it, or if the run ends here. `done`: the last step, of `steps` in
+  /// its epoch.
+  void after_step(const Trainer& trainer, const Position& done, int64_t steps, bool last);
+
+  bool enabled() const { return !options_.folder.empty(); }
+  /// The checkpoint of a step.
+  std::string path(int64_t step) const { return folder_.checkpoint(step); }
+
+ private:
+  std::vector<int64_t> steps() const;
+  std::string newest_whole(const std::vector<int64_t>& steps) const;
+  void check_settings(const Checkpoint& checkpoint) const;
+
+  CheckpointOptions options_;
+  Manifest::Settings must_match_;
+  Communicator world_;
+  std::function<void(const std::string&)> say_;
+  CheckpointFolder folder_;
+};
+
+}  // namespace mpi4dl

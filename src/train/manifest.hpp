@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "data/position.hpp"
+#include "storage/durable_file.hpp"
+#include "storage/tensor_source.hpp"
+
+namespace mpi4dl {
+
+/// What a checkpoint says of itself besides the values of its tensors.
+struct Manifest {
+  /// A flag and its value.
+  using Settings = std::map<std::string, std::string>;
+
+  struct Tensor {
+    std::string file;
+    TensorInfo info;
+  };
+
+  int64_t step = 0;     ///< optimizer steps done since training began
+  Position position;    ///< in the data
+  Settings must_match;  ///< what a run that goes on must be given again
+  std::map<std::string, Digest> files;
+  std::map<std::string, Tensor> tensors;
+};
+
+/// As JSON, for people and programs.
+std::string to_json(const Manifest& manifest);
+/// Throws Error where the text is not a manifest, or one of a later version.
+Manifest manifest_from_json(const std::string& text);
+
+}  // namespace mpi4dl
