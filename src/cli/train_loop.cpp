@@ -45,7 +45,8 @@ void TrainLoop::run_epoch(Position from) {
 void TrainLoop::run_step(int64_t epoch, int64_t step, const std::vector<int64_t>& samples) {
   session_.doing(fmt::format("training, epoch {} step {}", epoch, step));
   const auto start = std::chrono::steady_clock::now();
-  const StepReport report = trainer_.step(data_, samples);
+  SampleBatch images(data_, samples);
+  const StepReport report = trainer_.step(images);
   after_step({.epoch = epoch,
               .epochs = options_.epochs,
               .step = step,

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "geometry/box.hpp"
 #include "graph/operators.hpp"
-#include "layout/micro_batches.hpp"
 
 namespace mpi4dl {
 
@@ -35,13 +33,5 @@ struct DataParts {
   std::shared_ptr<const Dataset> training;
   std::shared_ptr<const Dataset> validation;  ///< null where nothing is held out
 };
-
-/// A box of several images as a tensor, channels last: image i of the box is samples[i].
-at::Tensor read_box(const Dataset& data, const std::vector<int64_t>& samples, const Box& box,
-                    c10::ScalarType type);
-
-/// Labels of the images that the box's batch axis names.
-at::Tensor read_labels(const Dataset& data, const std::vector<int64_t>& samples,
-                       const Interval& images);
 
 }  // namespace mpi4dl

@@ -56,6 +56,10 @@ std::vector<bool> Pipeline::last_backwards(const Schedule& schedule) const {
   return last;
 }
 
+Box Pipeline::image_box(int direction, int64_t images) const {
+  return stages_[direction]->image_box(images);
+}
+
 std::optional<int> Pipeline::find_bad_cell(const Schedule& schedule,
                                            const std::vector<MicroBatch>& batches,
                                            StepContext step) {

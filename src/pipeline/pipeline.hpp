@@ -31,6 +31,9 @@ class Pipeline {
   std::optional<int> find_bad_cell(const Schedule& schedule, const std::vector<MicroBatch>& batches,
                                    StepContext step);
 
+  /// What this rank's stage of a direction reads of a micro-batch's images; empty if nothing.
+  Box image_box(int direction, int64_t images) const;
+
  private:
   void expect(const Action& action, const std::vector<MicroBatch>& batches);
   std::vector<bool> last_backwards(const Schedule& schedule) const;

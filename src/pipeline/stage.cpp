@@ -50,16 +50,20 @@ void Stage::expect_forward(int number, const MicroBatch& images) {
   }
 }
 
+Box Stage::image_box(int64_t images) const {
+  const StagePlan& plan = sized_.at(images)->plan;
+  const int image = plan.graph().input().id;
+  for (const int id : plan.inputs())
+    if (id == image) return plan.value(id).computed[crew_.role.tile];
+  return {};
+}
+
 void Stage::forward(int number, const MicroBatch& images, const StepContext& step) {
   expect_forward(number, images);
   Sized& here = sized(static_cast<int64_t>(images.size()));
   std::map<int, Patch> inputs = inputs_.extract(number).mapped().take();
-  const int image = here.plan.graph().input().id;
-  for (const int id : here.plan.inputs())
-    if (id == image) {
-      const Box& box = here.plan.value(id).computed[crew_.role.tile];
-      inputs[id] = {box, step.feed.pixels(images, box)};
-    }
+  if (const Box box = image_box(static_cast<int64_t>(images.size())); box.axes() > 0)
+    inputs[here.plan.graph().input().id] = {box, step.feed.pixels(images, box)};
   RunContext context = here.runner.context(/*training=*/true, step.dropout_seed);
   context.recompute = options_.recompute;
   context.images = images;

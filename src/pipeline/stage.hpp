@@ -45,6 +45,9 @@ class Stage {
   void expect_backward(int number);
   void backward(int number, const std::function<void(int cell)>& cell_done);
 
+  /// What this rank reads of the images of a micro-batch; empty where earlier stages read them.
+  Box image_box(int64_t images) const;
+
   /// True between forward and backward of a micro-batch.
   bool runs(int number) const { return live_.contains(number); }
   /// Ends a micro-batch that will not go backward.

@@ -58,7 +58,8 @@ StepResult train(const Graph& graph, const Layout& layout, Work work, const Proo
   for (int step = 0; step < options.steps; ++step) {
     std::vector<int64_t> samples(batch);
     std::iota(samples.begin(), samples.end(), step * batch);
-    StepReport report = trainer.step(data, samples);
+    SampleBatch images(data, std::move(samples));
+    StepReport report = trainer.step(images);
     result.loss = report.loss;
     result.logits = report.logits;
     result.sent.messages += report.sent.messages;

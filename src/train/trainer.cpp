@@ -24,12 +24,6 @@ std::vector<PipelinePlan> plan_sizes(const Graph& graph, const Layout& layout, c
   return plans;
 }
 
-std::vector<int64_t> samples_of(const std::vector<int64_t>& samples, const MicroBatch& batch) {
-  std::vector<int64_t> chosen;
-  for (const int64_t place : batch) chosen.push_back(samples.at(place));
-  return chosen;
-}
-
 int64_t count_correct(const at::Tensor& logits, const at::Tensor& labels) {
   return logits.numel() == 0 ? 0 : logits.argmax(1).eq(labels).sum().item<int64_t>();
 }
@@ -52,7 +46,7 @@ Trainer::Trainer(const Graph& graph, const Layout& layout, Work work, const Trai
   pipeline_ = std::make_unique<Pipeline>(std::move(plans), team_, parameters_, options.stage);
 }
 
-StepReport Trainer::step(const Dataset& data, const std::vector<int64_t>& samples) {
+StepReport Trainer::step(BatchSource& images) {
   StepReport report;
   report.images = work_.effective_batch;
   report.learning_rate = options_.learning_rate.at(steps_);
@@ -63,7 +57,7 @@ StepReport Trainer::step(const Dataset& data, const std::vector<int64_t>& sample
     parameters->clear();
     reductions.try_emplace(stage, *parameters, team_.holders().at(stage), options_.reduction);
   }
-  const Feed feed = make_feed(data, samples, report);
+  const Feed feed = make_feed(images, report);
   const StepContext step{feed, combine_keys(options_.seed, static_cast<uint64_t>(steps_))};
   const Traffic before = world_.context().sent;
   {
@@ -86,23 +80,32 @@ StepReport Trainer::step(const Dataset& data, const std::vector<int64_t>& sample
   return report;
 }
 
-Feed Trainer::make_feed(const Dataset& data, const std::vector<int64_t>& samples,
-                        StepReport& report) {
-  return {.pixels =
-              [&, this](const MicroBatch& batch, const Box& box) {
-                return read_box(data, samples_of(samples, batch), box, options_.type);
-              },
-          .loss_gradient =
-              [&, this](const MicroBatch& batch, const Patch& logits) {
-                const Interval& images = logits.box[0];
-                const at::Tensor labels = read_labels(data, samples_of(samples, batch), images);
-                const Loss loss = cross_entropy(logits.data, labels, work_.effective_batch);
-                report.loss += loss.sum;
-                report.correct += count_correct(logits.data, labels);
-                for (int64_t i = 0; i < images.length(); ++i)
-                  report.logits[batch[images.begin + i]].copy_(logits.data[i]);
-                return loss.gradient;
-              }};
+std::vector<Reading> Trainer::readings() const {
+  std::vector<Reading> all;
+  for (const Action& action : work_.schedule) {
+    if (action.kind != Action::Kind::forward) continue;
+    const MicroBatch& batch = work_.batches[action.batch];
+    const Box box = pipeline_->image_box(action.direction, static_cast<int64_t>(batch.size()));
+    for (Reading& reading : mpi4dl::readings(batch, box)) all.push_back(std::move(reading));
+  }
+  return all;
+}
+
+Feed Trainer::make_feed(BatchSource& images, StepReport& report) {
+  return {
+      .pixels = [&, this](const MicroBatch& batch,
+                          const Box& box) { return read_box(images, batch, box, options_.type); },
+      .loss_gradient =
+          [&, this](const MicroBatch& batch, const Patch& logits) {
+            const Interval& which = logits.box[0];
+            const at::Tensor labels = read_labels(images, batch, which);
+            const Loss loss = cross_entropy(logits.data, labels, work_.effective_batch);
+            report.loss += loss.sum;
+            report.correct += count_correct(logits.data, labels);
+            for (int64_t i = 0; i < which.length(); ++i)
+              report.logits[batch[which.begin + i]].copy_(logits.data[i]);
+            return loss.gradient;
+          }};
 }
 
 void Trainer::add_up(StepReport& report) const {

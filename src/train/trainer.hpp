@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/dataset.hpp"
+#include "data/batch_source.hpp"
 #include "pipeline/pipeline.hpp"
 #include "train/gradient_reduction.hpp"
 #include "train/learning_rate.hpp"
@@ -47,10 +47,11 @@ class Trainer {
   Trainer(const Graph& graph, const Layout& layout, Work work, const TrainerOptions& options,
           const Communicator& world);
 
-  /// One optimizer step. `samples`: which image of the data stands at each place of the effective
-  /// batch. Throws Error, naming the cell, where the loss is not finite.
-  StepReport step(const Dataset& data, const std::vector<int64_t>& samples);
+  /// One optimizer step. Throws Error, naming the cell, where the loss is not finite.
+  StepReport step(BatchSource& images);
 
+  /// What this rank reads of the images in every step, in this order; nothing on most ranks.
+  std::vector<Reading> readings() const;
   int64_t effective_batch() const { return work_.effective_batch; }
   /// Of each stage that this rank holds.
   const std::map<int, std::unique_ptr<Parameters>>& parameters() const { return parameters_; }
@@ -68,7 +69,7 @@ class Trainer {
   bool holders_agree() const;
 
  private:
-  Feed make_feed(const Dataset& data, const std::vector<int64_t>& samples, StepReport& report);
+  Feed make_feed(BatchSource& images, StepReport& report);
   void add_up(StepReport& report) const;
   void stop_if_not_finite(const StepReport& report, const StepContext& step);
   double clipping_scale() const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "data/batch_source.hpp"
 #include "data/sampler.hpp"
 
 namespace mpi4dl {
@@ -39,14 +40,15 @@ TYPED_TEST(Generated, ImagesDifferAndClassesAreAllUsed) {
   EXPECT_FALSE(at::equal(data.read(0, kWhole), data.read(1, kWhole)));
 }
 
-TEST(ReadBox, PutsTheChosenImagesOneAfterTheOther) {
+TEST(ReadBox, PutsTheImagesOfAMicroBatchOneAfterTheOther) {
   const RandomImages data(kOptions);
+  SampleBatch batch(data, {8, 9, 7, 5});
   const Box box{{1, 3}, {0, 3}, {0, 12}, {4, 8}};
-  const at::Tensor pixels = read_box(data, {9, 5, 7}, box, at::kDouble);
+  const at::Tensor pixels = read_box(batch, {1, 3, 2}, box, at::kDouble);
   EXPECT_TRUE(pixels.is_contiguous(at::MemoryFormat::ChannelsLast));
   EXPECT_TRUE(at::equal(pixels[0], data.read(5, box)));
   EXPECT_TRUE(at::equal(pixels[1], data.read(7, box)));
-  const at::Tensor labels = read_labels(data, {9, 5, 7}, {1, 3});
+  const at::Tensor labels = read_labels(batch, {1, 3, 2}, {1, 3});
   EXPECT_EQ(labels[1].item<int64_t>(), data.label(7));
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "data/dataset.hpp"
+#include "geometry/box.hpp"
+#include "layout/micro_batches.hpp"
+
+namespace mpi4dl {
+
+/// A box of the image at one place of the effective batch, as one rank reads it in a step.
+struct Reading {
+  int64_t place = 0;
+  Box box;  ///< its batch axis has one image
+
+  bool operator==(const Reading&) const = default;
+};
+
+/// The images of one optimizer step, by their place in the effective batch.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  virtual int64_t label(int64_t place) const = 0;
+  /// The pixels of a box of one image, channels first.
+  virtual at::Tensor read(const Reading& reading) = 0;
+};
+
+/// Samples of a data set as they are: samples[i] stands at place i.
+class SampleBatch : public BatchSource {
+ public:
+  SampleBatch(const Dataset& data, std::vector<int64_t> samples)
+      : data_(data), samples_(std::move(samples)) {}
+  int64_t label(int64_t place) const override { return data_.label(samples_.at(place)); }
+  at::Tensor read(const Reading& reading) override {
+    return data_.read(samples_.at(reading.place), reading.box);
+  }
+
+ private:
+  const Dataset& data_;
+  std::vector<int64_t> samples_;
+};
+
+/// What has to be read for a box of a micro-batch, whose batch axis counts its images.
+std::vector<Reading> readings(const MicroBatch& images, const Box& box);
+
+/// A box of a micro-batch as a tensor, channels last.
+at::Tensor read_box(BatchSource& source, const MicroBatch& images, const Box& box,
+                    c10::ScalarType type);
+
+/// Labels of the part `which` of a micro-batch.
+at::Tensor read_labels(const BatchSource& source, const MicroBatch& images, const Interval& which);
+
+}  // namespace mpi4dl
