@@ -1,5 +1,6 @@
 #pragma once
 
+#include <c10/core/Allocator.h>
 #include <torch/version.h>
 
 #include <cstddef>
@@ -12,5 +13,19 @@ namespace mpi4dl {
 
 /// How libtorch counts bytes when it reports memory.
 using ReportedBytes = std::conditional_t<(TORCH_VERSION_MAJOR >= 2), size_t, int64_t>;
+
+/// An allocator for tensors: take() is allocate(), which is const in 1.13 and not in 2.x.
+class TorchAllocator : public c10::Allocator {
+ public:
+  virtual c10::DataPtr take(size_t bytes) const = 0;
+#if TORCH_VERSION_MAJOR >= 2
+  c10::DataPtr allocate(size_t bytes) override { return take(bytes); }
+  void copy_data(void* target, const void* source, size_t bytes) const override {
+    default_copy_data(target, source, bytes);
+  }
+#else
+  c10::DataPtr allocate(size_t bytes) const override { return take(bytes); }
+#endif
+};
 
 }  // namespace mpi4dl

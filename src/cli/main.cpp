@@ -6,6 +6,7 @@
 #include "base/version.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
+#include "comm/caching_allocator.hpp"
 #include "comm/session.hpp"
 
 namespace mpi4dl {
@@ -21,6 +22,11 @@ int run(Session& session, int argc, char** argv) {
   double timeout = session.world().context().timeout_seconds;
   app.add_option("--timeout", timeout, "Seconds that a rank waits for another before the job ends")
       ->check(more_than(0))
+      ->capture_default_str();
+  std::string allocator = "caching";
+  app.add_option("--allocator", allocator,
+                 "Memory of tensors: caching keeps freed blocks, in huge pages; system does not")
+      ->check(CLI::IsMember({"caching", "system"}))
       ->capture_default_str();
   app.set_config("--config", "", "Read flags from this file: [train] batch-size=4");
 
@@ -41,6 +47,11 @@ int run(Session& session, int argc, char** argv) {
     throw UsageError(std::string(error.what()) + "; see mpi4dl --help");
   }
   session.world().context().timeout_seconds = timeout;
+  if (allocator == "caching") {
+    use_allocator(CpuAllocator::caching);
+    CachingAllocator& memory = CachingAllocator::instance();
+    memory.set_limit(memory.limit() / session.node_ranks());
+  }
   return chosen(session);
 }
 

@@ -63,28 +63,20 @@ Arena::~Arena() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-/// The smallest kept block that wastes at most an eighth, or fresh memory.
 Arena::Block Arena::allocate(int64_t bytes) {
-  bytes = round_up(std::max<int64_t>(bytes, 1), kPage);
   const std::lock_guard lock(mutex_);
-  const auto fit = free_blocks_.lower_bound(bytes);
-  if (fit != free_blocks_.end() && fit->first <= bytes + bytes / 8) {
-    const Block block{fit->second, fit->first};
-    free_blocks_.erase(fit);
-    return block;
-  }
-  ensure(used_ + bytes <= capacity_, "no room for {} more bytes in {} bytes of shared memory",
-         bytes, capacity_);
-  grow_to(used_ + bytes);
-  return {used_ - bytes, bytes};
+  const Block block = pool_.allocate(bytes);
+  ensure(pool_.end() <= capacity_, "no room for {} more bytes in {} bytes of shared memory", bytes,
+         capacity_);
+  ask_for_huge_pages();
+  return block;
 }
 
 /// Shared memory gets huge pages only by asking for each, once it exists. Where the kernel cannot
 /// (before Linux 6.1), ordinary pages do.
-void Arena::grow_to(int64_t bytes) {
-  used_ = bytes;
-  if (used_ <= huge_) return;
-  const int64_t end = round_up(used_, kHugePage);
+void Arena::ask_for_huge_pages() {
+  if (pool_.end() <= huge_) return;
+  const int64_t end = round_up(pool_.end(), kHugePage);
   for (int64_t page = huge_; page < end; page += kHugePage) base()[page] = std::byte{0};
   const bool given = madvise(base() + huge_, end - huge_, MADV_COLLAPSE) == 0;
   huge_ = given ? end : capacity_;
@@ -92,7 +84,7 @@ void Arena::grow_to(int64_t bytes) {
 
 void Arena::release(const Block& block) {
   const std::lock_guard lock(mutex_);
-  free_blocks_.emplace(block.bytes, block.offset);
+  pool_.release(block.offset);
 }
 
 int64_t Arena::allocate_flag() {
@@ -115,7 +107,7 @@ void Arena::release_flag(int64_t offset) {
 
 int64_t Arena::used() const {
   const std::lock_guard lock(mutex_);
-  return used_;
+  return pool_.end();
 }
 
 }  // namespace mpi4dl

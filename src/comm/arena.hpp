@@ -2,9 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <vector>
+
+#include "comm/block_pool.hpp"
 
 namespace mpi4dl {
 
@@ -26,14 +27,12 @@ class MappedFile {
   std::byte* base_ = nullptr;
 };
 
-/// A growing region of memory that other processes can map. Freed blocks are kept by size and
-/// given out again. It grows by huge pages where the kernel has them: a column of a halo touches
+/// A growing region of memory that other processes can map. Freed blocks are kept and given out
+/// again. It grows by huge pages where the kernel has them: a column of a halo touches
 /// one page a row, and small pages would cost more than the pixels.
 class Arena {
  public:
-  struct Block {
-    int64_t offset, bytes;
-  };
+  using Block = BlockPool::Block;
 
   Arena();
   ~Arena();
@@ -55,17 +54,16 @@ class Arena {
   int64_t used() const;
 
  private:
-  void grow_to(int64_t bytes);
+  void ask_for_huge_pages();
 
   int descriptor_ = -1;
   int64_t capacity_ = 0;
   MappedFile file_;
 
   mutable std::mutex mutex_;
-  int64_t used_ = 0;
-  int64_t huge_ = 0;                             // how far huge pages were asked for
-  std::multimap<int64_t, int64_t> free_blocks_;  // size -> offset
-  std::vector<int64_t> free_flags_;              // offsets
+  BlockPool pool_;
+  int64_t huge_ = 0;                 // how far huge pages were asked for
+  std::vector<int64_t> free_flags_;  // offsets
 };
 
 }  // namespace mpi4dl

@@ -77,6 +77,7 @@ Session::Session(const SessionOptions& options) {
   validate(provided == MPI_THREAD_MULTIPLE,
            "this MPI library was built without MPI_THREAD_MULTIPLE, which mpi4dl needs");
   const Communicator node = node_of(*world_);
+  node_ranks_ = node.size();
   const CoreShare share = core_share(node);
   context_->oversubscribed = share.sharers > share.cores;
   if (options.shared_memory) context_->shared_memory = SharedMemory::create(node);

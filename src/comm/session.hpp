@@ -29,6 +29,9 @@ class Session {
   /// them; OMP_NUM_THREADS overrides.
   int threads() const { return threads_; }
 
+  /// Ranks that share this node's memory, this one included.
+  int node_ranks() const { return node_ranks_; }
+
   /// Says what this rank is about to do, for the sentence of a failure.
   void doing(std::string activity) { context_->doing = std::move(activity); }
 
@@ -40,6 +43,7 @@ class Session {
   std::shared_ptr<CommContext> context_;
   std::unique_ptr<Communicator> world_;
   int threads_ = 1;
+  int node_ranks_ = 1;
 };
 
 }  // namespace mpi4dl
