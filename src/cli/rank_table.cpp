@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "comm/caching_allocator.hpp"
+
 namespace mpi4dl {
 
 void print_ranks(const Session& session, const Layout& layout, const Trainer& trainer,
@@ -13,23 +15,25 @@ void print_ranks(const Session& session, const Layout& layout, const Trainer& tr
     for (const auto& [name, values] : parameters->trainable())
       parameter_bytes += static_cast<int64_t>(values.nbytes());
   struct Line {
-    int64_t peak, parameters;
+    int64_t peak, parameters, held;
     int threads;
   };
-  const auto lines =
-      all_gather(session.world(), Line{peak_bytes, parameter_bytes, session.threads()});
+  const auto lines = all_gather(
+      session.world(), Line{peak_bytes, parameter_bytes,
+                            CachingAllocator::instance().statistics().resident, session.threads()});
   if (!session.first()) return;
   constexpr double kMiB = 1024.0 * 1024.0;
-  std::printf("%5s  %-40s %8s %16s %16s\n", "rank", "roles", "threads", "parameters MiB",
-              "activations MiB");
+  std::printf("%5s  %-40s %8s %16s %16s %16s\n", "rank", "roles", "threads", "parameters MiB",
+              "activations MiB", "allocator MiB");
   for (int rank = 0; rank < static_cast<int>(lines.size()); ++rank) {
     std::string roles;
     for (const Role& role : layout.roles(rank))
       roles += fmt::format("{}replica {} stage {} tile {}", roles.empty() ? "" : ", back ",
                            role.replica, role.stage, role.tile);
-    std::printf("%5d  %-40s %8d %16.1f %16.1f\n", rank, roles.c_str(), lines[rank].threads,
+    std::printf("%5d  %-40s %8d %16.1f %16.1f %16.1f\n", rank, roles.c_str(), lines[rank].threads,
                 static_cast<double>(lines[rank].parameters) / kMiB,
-                static_cast<double>(lines[rank].peak) / kMiB);
+                static_cast<double>(lines[rank].peak) / kMiB,
+                static_cast<double>(lines[rank].held) / kMiB);
   }
 }
 
