@@ -1,4 +1,4 @@
-# What we stand on: libtorch, MPI, zlib, fmt, CLI11 and nlohmann-json, all as Debian ships them.
+# What we stand on: libtorch, MPI, libvips, zlib, fmt, CLI11 and nlohmann-json, as Debian ships them.
 set(MPI_CXX_SKIP_MPICXX ON)  # the old C++ bindings are not wanted
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
@@ -6,6 +6,9 @@ find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(VIPS REQUIRED IMPORTED_TARGET vips)
+pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4)
 
 # Found by hand: Debian's TorchConfig.cmake pulls in Caffe2's development packages, which nobody needs.
 find_path(TORCH_INCLUDE_DIR ATen/ATen.h REQUIRED)

@@ -8,7 +8,8 @@ packages=(
   g++ cmake ninja-build ccache                      # build
   libtorch-dev libopenmpi-dev openmpi-bin           # libraries
   libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
-  libgtest-dev python3-torch                        # tests
+  libvips-dev libtiff-dev pkgconf
+  libgtest-dev libopenslide-dev python3-torch       # tests
   "$@"
 )
 

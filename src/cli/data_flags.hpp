@@ -2,11 +2,8 @@
 
 #include <string>
 
+#include "cli/view_flags.hpp"
 #include "data/dataset.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace mpi4dl {
 
@@ -15,8 +12,10 @@ class Communicator;
 /// The flags that choose images, for every command that reads some.
 struct DataFlags {
   std::string app = "synthetic";
+  std::string path;    // empty: ./train
   int64_t images = 0;  // 0: as many as the command wants
   double val_fraction = 0;
+  ViewFlags view;
 
   void add_to(CLI::App& command);
   /// synthetic, random, cifar or medical, where the reference has numbers.
@@ -25,10 +24,11 @@ struct DataFlags {
 
 /// What a command wants of its images.
 struct DataRequest {
-  Shape image;
+  Shape image;  ///< without spatial extents: each file as large as it is
   int64_t classes = 10;
   uint64_t seed = 1;             ///< of synthetic images
   int64_t synthetic_images = 1;  ///< where --num-images does not say
+  bool labelled = true;          ///< false: files whose class nobody knows will do
 };
 
 /// Throws UsageError where flags and files do not fit. Collective over the world.

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/orientation.hpp"
+#include "data/raster.hpp"
+
+namespace mpi4dl {
+
+/// What the header of an image file says.
+struct ImageHeader {
+  std::string format;  ///< "PNG", "JPEG", "TIFF" or "aperio slide"
+  std::vector<Extents>
+      levels;               ///< stored height and width of each, from the finest to the coarsest
+  Extents tile;             ///< height and width of its tiles; none: decoded from the top
+  int bands = 0, bits = 0;  ///< in the file; pixels are always handed over as RGB
+  std::array<double, 2> micrometres = {0, 0};  ///< a pixel's height and width; 0: nobody knows
+  Orientation orientation;
+
+  /// Height and width of a level as it is shown.
+  Extents shown(int level) const { return orientation.shown(levels.at(level)); }
+};
+
+// Image files, by way of libvips: PNG, JPEG, TIFF and BigTIFF with their pyramids, and through
+// OpenSlide the slides of many vendors. Grey, 16-bit, CMYK and transparent pixels become 8-bit RGB
+// (transparent: over white). A tiled file is read where it is needed; of others, the rows above are
+// decoded and forgotten. A file is open only during a call, and nothing is cached.
+//
+// Any number of threads may call. Throws Error with the file's name and what is wrong with it, also
+// where a file is damaged or ends too early.
+
+ImageHeader read_header(const std::string& path);
+
+/// Hands an opened level to `use`. That must start from nothing whenever it is called: a read that
+/// has failed is tried again alone, because libvips keeps its reasons in one place for all threads.
+void with_image(const std::string& path, const ImageHeader& header, int level,
+                const std::function<void(Raster&)>& use);
+
+/// True if a file of this name could be an image: by its ending.
+bool has_image_name(const std::string& path);
+
+/// The endings, for sentences: ".png, .jpg, ..."
+std::string image_endings();
+
+}  // namespace mpi4dl

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "geometry/interval.hpp"
+
+namespace mpi4dl {
+
+/// The pixels of one opened image: 8-bit RGB, had from top to bottom, so that a large image need
+/// not be in memory as a whole.
+class Raster {
+ public:
+  /// Takes one row: three bytes for each of the columns asked for.
+  using RowSink = std::function<void(int64_t row, const uint8_t* rgb)>;
+
+  virtual ~Raster() = default;
+  virtual int64_t height() const = 0;
+  virtual int64_t width() const = 0;
+  /// Hands over these columns of each of these rows, in ascending order. Once only.
+  virtual void scan(const Interval& rows, const Interval& cols, const RowSink& take) = 0;
+};
+
+}  // namespace mpi4dl
