@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/error.hpp"
 #include "cli/checks.hpp"
 #include "cli/image_size.hpp"
 #include "models/registry.hpp"
@@ -12,6 +13,8 @@ void ModelFlags::add_to(CLI::App& command) {
   command.add_option("--model", options.name, "One of: " + CLI::detail::join(model_names(), ", "));
   command.add_option("--image-size", image_size, "Pixels: 512, or height x width: 512x768");
   command.add_option("--num-classes", options.classes, "Classes")->check(at_least(1));
+  command.add_option("--dropout", options.dropout, "Share of what the last layer reads to drop")
+      ->check(at_least(0));
   command.add_option("--resnet-version", options.resnet_version, "1 (depth 6n+2) or 2 (9n+2)")
       ->check(CLI::IsMember({1, 2}));
   command.add_option("--depth", options.depth, "Layers of a ResNet")->check(at_least(1));
@@ -24,6 +27,8 @@ void ModelFlags::add_to(CLI::App& command) {
 }
 
 ModelOptions ModelFlags::model() const {
+  validate(options.dropout < 1, "--dropout {} leaves nothing to learn from; use less than 1",
+           options.dropout);
   ModelOptions model = options;
   const ImageSize size = parse_image_size(image_size);
   model.image = {size.height, size.width};

@@ -6,6 +6,7 @@
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_flags.hpp"
+#include "cli/loader_flags.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/rank_table.hpp"
 #include "cli/train_loop.hpp"
@@ -20,6 +21,7 @@ struct TrainFlags {
   ModelFlags model;
   TrainingFlags training;
   DataFlags data;
+  LoaderFlags loader;
   int64_t epochs = 1;
   std::string json_log;
   bool verbose = false;
@@ -58,7 +60,12 @@ int run_train(Session& session, const TrainFlags& flags) {
            "{} images to train on are fewer than the effective batch of {}; use a smaller batch or "
            "more images",
            size, batch.effective());
-  options.learning_rate.total = TrainLoop::steps_of_epoch(size, batch.effective()) * flags.epochs;
+  options.learning_rate.total = size / batch.effective() * flags.epochs;
+  LoaderOptions loading = flags.loader.options();
+  loading.effective_batch = batch.effective();
+  loading.epochs = flags.epochs;
+  loading.image = graph.shape(graph.input());
+  loading.seed = options.seed;
 
   session.doing("preparing to train");
   Trainer trainer(graph, layout,
@@ -66,8 +73,8 @@ int run_train(Session& session, const TrainFlags& flags) {
                   world);
   if (session.first()) std::printf("%s\n", describe(graph, layout, flags, options).c_str());
 
-  TrainLoop loop(session, trainer, *data.training,
-                 {.epochs = flags.epochs, .seed = options.seed, .json_log = flags.json_log});
+  Loader loader(*data.training, trainer.readings(), loading, world);
+  TrainLoop loop(session, trainer, loader, {.epochs = flags.epochs, .json_log = flags.json_log});
   loop.run();
   if (flags.verbose) print_ranks(session, layout, trainer, loop.peak_bytes());
   return 0;
@@ -84,6 +91,7 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->training.add_layout_flags(*train);
   flags->training.add_learning_flags(*train);
   flags->data.add_to(*train);
+  flags->loader.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
   train->add_option("--json-log", flags->json_log,

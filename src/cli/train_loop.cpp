@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "data/sampler.hpp"
-
 namespace mpi4dl {
 namespace {
 
@@ -16,13 +14,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-TrainLoop::TrainLoop(Session& session, Trainer& trainer, const Dataset& data,
-                     TrainLoopOptions options)
+TrainLoop::TrainLoop(Session& session, Trainer& trainer, Loader& images, TrainLoopOptions options)
     : session_(session),
       trainer_(trainer),
-      data_(data),
+      images_(images),
       options_(std::move(options)),
-      steps_(steps_of_epoch(data.size(), trainer.effective_batch())),
+      steps_(images.steps_of_epoch()),
       log_(options_.json_log, session.first()),
       progress_(stdout) {}
 
@@ -33,20 +30,15 @@ void TrainLoop::run() {
 }
 
 void TrainLoop::run_epoch(Position from) {
-  const std::vector<int64_t> order = shuffled(data_.size(), options_.seed, from.epoch);
-  const int64_t batch = trainer_.effective_batch();
-  for (int64_t step = from.step + 1; step <= steps_; ++step) {
-    const auto first = order.begin() + (step - 1) * batch;
-    run_step(from.epoch, step, {first, first + batch});
-  }
+  for (int64_t step = from.step + 1; step <= steps_; ++step) run_step(from.epoch, step);
   if (session_.first()) progress_.end_epoch();
 }
 
-void TrainLoop::run_step(int64_t epoch, int64_t step, const std::vector<int64_t>& samples) {
+void TrainLoop::run_step(int64_t epoch, int64_t step) {
   session_.doing(fmt::format("training, epoch {} step {}", epoch, step));
   const auto start = std::chrono::steady_clock::now();
-  SampleBatch images(data_, samples);
-  const StepReport report = trainer_.step(images);
+  images_.load({epoch, step});
+  const StepReport report = trainer_.step(images_);
   after_step({.epoch = epoch,
               .epochs = options_.epochs,
               .step = step,

@@ -5,7 +5,7 @@
 
 #include "cli/step_log.hpp"
 #include "comm/session.hpp"
-#include "data/dataset.hpp"
+#include "data/loader.hpp"
 #include "report/progress.hpp"
 #include "train/trainer.hpp"
 
@@ -13,20 +13,13 @@ namespace mpi4dl {
 
 struct TrainLoopOptions {
   int64_t epochs = 1;
-  uint64_t seed = 1;  ///< of the order of images
   std::string json_log = {};
 };
 
-/// Trains for some epochs: chooses the images of each step, and does what follows a step. Every
-/// rank has one.
+/// Trains for some epochs, and does what follows a step. Every rank has one.
 class TrainLoop {
  public:
-  TrainLoop(Session& session, Trainer& trainer, const Dataset& data, TrainLoopOptions options);
-
-  /// Optimizer steps of an epoch over `images`; what does not fill a batch is left out.
-  static int64_t steps_of_epoch(int64_t images, int64_t effective_batch) {
-    return images / effective_batch;
-  }
+  TrainLoop(Session& session, Trainer& trainer, Loader& images, TrainLoopOptions options);
 
   /// From the start position to the last epoch's end. Collective over the world.
   void run();
@@ -41,13 +34,13 @@ class TrainLoop {
   };
   Position start() const { return {}; }
   void run_epoch(Position from);
-  void run_step(int64_t epoch, int64_t step, const std::vector<int64_t>& samples);
+  void run_step(int64_t epoch, int64_t step);
   /// What follows a step: reports, evaluation, checkpoints.
   void after_step(const StepRecord& record, const StepReport& report);
 
   Session& session_;
   Trainer& trainer_;
-  const Dataset& data_;
+  Loader& images_;
   TrainLoopOptions options_;
   int64_t steps_;  // of an epoch
   StepLog log_;

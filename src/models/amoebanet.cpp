@@ -171,8 +171,9 @@ Graph amoebanet(const ModelOptions& options) {
     add_cell(graph, fmt::format("cell{}", i), /*reduction=*/i % period == 0, at);
 
   graph.begin_cell("classify");
-  const Value pooled = graph.add("pool", GlobalAvgPool{}, {at.previous});
-  graph.set_output(graph.add("linear", Linear{.out_features = options.classes}, {pooled}));
+  Value x = graph.add("pool", GlobalAvgPool{}, {at.previous});
+  if (options.dropout > 0) x = graph.add("dropout", Dropout{options.dropout}, {x});
+  graph.set_output(graph.add("linear", Linear{.out_features = options.classes}, {x}));
   return graph;
 }
 

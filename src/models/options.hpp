@@ -13,6 +13,7 @@ struct ModelOptions {
   int64_t channels = 3;
   Extents image = {32, 32};
   int64_t classes = 10;
+  double dropout = 0;  ///< of what the last layer reads
 
   // ResNet
   int resnet_version = 2;  ///< 1: depth 6n+2; 2: depth 9n+2

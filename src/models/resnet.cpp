@@ -85,6 +85,7 @@ void add_head(Graph& graph, const ModelOptions& options, Value x) {
     x = graph.add("relu", Relu{}, {x});
   }
   x = pool(graph, options, x);
+  if (options.dropout > 0) x = graph.add("dropout", Dropout{options.dropout}, {x});
   graph.set_output(graph.add("linear", Linear{.out_features = options.classes}, {x}));
 }
 

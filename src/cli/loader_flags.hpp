@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "data/loader.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace mpi4dl {
+
+/// The flags that say how images are read while a model trains.
+struct LoaderFlags {
+  int workers = 0;
+  std::string on_bad_image = "fail";
+  std::string augment = "none";
+
+  void add_to(CLI::App& command);
+  /// Throws UsageError where the list of changes is not sound. Batch, epochs, image and seed are
+  /// for the command to say.
+  LoaderOptions options() const;
+};
+
+}  // namespace mpi4dl

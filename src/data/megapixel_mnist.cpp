@@ -1,0 +1,135 @@
+#include "data/megapixel_mnist.hpp"
+
+#include <vips/vips.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numbers>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr int64_t kSide = Digit::kSide;
+constexpr int kLabels = 10, kSame = 3, kOthers = 2;
+constexpr int kTile = 128;
+
+class Draw {
+ public:
+  explicit Draw(uint64_t key) : key_(key) {}
+  double number() { return uniform(key_, counter_++); }
+  /// 0, ..., count - 1.
+  int64_t below(int64_t count) {
+    return static_cast<int64_t>(number() * static_cast<double>(count));
+  }
+
+ private:
+  uint64_t key_;
+  uint64_t counter_ = 0;
+};
+
+using Pattern = std::array<uint8_t, kSide * kSide>;
+
+/// From a corner into the square, not quite as bright as ink everywhere.
+void draw_stroke(Pattern& pattern, Draw& draw) {
+  constexpr int kPoints = 2 * kSide;
+  constexpr double kReach = kSide - 0.51;
+  const double slope = std::tan(draw.number() * std::numbers::pi / 2.5);
+  const double rows = std::min(kReach, kReach / slope);
+  const bool mirrored = draw.number() < 0.5;
+  for (int point = 0; point < kPoints; ++point) {
+    const double row = rows * point / (kPoints - 1);
+    const int64_t column = std::llround(slope * row);
+    pattern[std::llround(row) * kSide + (mirrored ? kSide - 1 - column : column)] =
+        static_cast<uint8_t>(204 + 51 * draw.number());
+  }
+}
+
+struct Corner {
+  int64_t row = 0, column = 0;
+
+  bool overlaps(const Corner& other) const {
+    return std::abs(row - other.row) < kSide && std::abs(column - other.column) < kSide;
+  }
+};
+
+/// Places for `count` squares, one after the other wherever there is room; none if that fails.
+std::vector<Corner> scatter(int count, int64_t size, Draw& draw) {
+  constexpr int kAttempts = 1000;
+  std::vector<Corner> corners;
+  for (int attempt = 0; attempt < kAttempts && static_cast<int>(corners.size()) < count;) {
+    const int64_t row = draw.below(size - kSide + 1), column = draw.below(size - kSide + 1);
+    const Corner corner{row, column};
+    const bool free =
+        std::ranges::none_of(corners, [&](const Corner& taken) { return taken.overlaps(corner); });
+    if (free) corners.push_back(corner);
+    attempt = free ? 0 : attempt + 1;
+  }
+  return static_cast<int>(corners.size()) == count ? corners : std::vector<Corner>{};
+}
+
+void paste(const Pattern& pattern, const Corner& corner, int64_t size,
+           std::vector<uint8_t>& pixels) {
+  for (int64_t row = 0; row < kSide; ++row)
+    std::copy_n(pattern.begin() + row * kSide, kSide,
+                pixels.begin() + (corner.row + row) * size + corner.column);
+}
+
+}  // namespace
+
+MegapixelMnist::MegapixelMnist(const std::vector<Digit>& digits, const Options& options)
+    : options_(options), by_label_(kLabels) {
+  for (const Digit& digit : digits) by_label_[digit.label].push_back(digit);
+  for (int label = 0; label < kLabels; ++label)
+    validate(!by_label_[label].empty(), "MNIST has no digit {}", label);
+}
+
+MegapixelMnist::Image MegapixelMnist::make(int64_t index) const {
+  const int64_t size = options_.size;
+  Draw draw(
+      combine_keys(combine_keys(options_.seed, key_of("megapixel")), static_cast<uint64_t>(index)));
+  Image image{.pixels = std::vector<uint8_t>(size * size),
+              .label = static_cast<int>(index % kLabels)};
+  std::vector<Pattern> patterns;
+  const auto add_digit = [&](int64_t label) {
+    const std::vector<Digit>& choice = by_label_[label];
+    patterns.push_back(choice[draw.below(static_cast<int64_t>(choice.size()))].pixels);
+  };
+  for (int i = 0; i < kSame; ++i) add_digit(image.label);
+  for (int i = 0; i < kOthers; ++i)
+    add_digit((image.label + 1 + draw.below(kLabels - 1)) % kLabels);
+  for (int i = 0; i < options_.noise; ++i) {
+    Pattern& pattern = patterns.emplace_back();
+    draw_stroke(pattern, draw);
+    draw_stroke(pattern, draw);
+  }
+  const auto count = static_cast<int>(patterns.size());
+  std::vector<Corner> corners;
+  for (int attempt = 0; attempt < 20 && corners.empty() && size >= kSide; ++attempt)
+    corners = scatter(count, size, draw);
+  validate(!corners.empty(),
+           "a canvas of {0}x{0} has no room for {1} digits and {2} patterns of {3}x{3}; use a "
+           "larger --size or a smaller --noise",
+           size, kSame + kOthers, options_.noise, kSide);
+  for (int i = 0; i < count; ++i) paste(patterns[i], corners[i], size, image.pixels);
+  return image;
+}
+
+void write_pyramid(const std::string& path, const std::vector<uint8_t>& pixels, int64_t size) {
+  ensure(VIPS_INIT("mpi4dl") == 0, "libvips does not start: {}", vips_error_buffer());
+  VipsImage* image =
+      vips_image_new_from_memory(pixels.data(), pixels.size(), static_cast<int>(size),
+                                 static_cast<int>(size), 1, VIPS_FORMAT_UCHAR);
+  ensure(image != nullptr, "libvips cannot hold an image of {0}x{0}", size);
+  const int failed =
+      vips_tiffsave(image, path.c_str(), "tile", TRUE, "tile_width", kTile, "tile_height", kTile,
+                    "pyramid", TRUE, "depth", VIPS_FOREIGN_DZ_DEPTH_ONEPIXEL, "compression",
+                    VIPS_FOREIGN_TIFF_COMPRESSION_DEFLATE, nullptr);
+  g_object_unref(image);
+  ensure(failed == 0, "cannot write {}: {}", path, vips_error_buffer());
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/mnist.hpp"
+
+namespace mpi4dl {
+
+/// The task of Katharopoulos and Fleuret, "Processing Megapixel Images with Deep Attention-Sampling
+/// Models", 2019: a large black canvas with five digits at random places, three of which are the
+/// same, and patterns of two strokes each that look a little like digits. The class of an image is
+/// the digit that is there three times. Nothing overlaps.
+class MegapixelMnist {
+ public:
+  struct Options {
+    int64_t size = 1500;  ///< height and width of the canvas
+    int noise = 50;       ///< patterns
+    uint64_t seed = 1;
+  };
+  struct Image {
+    std::vector<uint8_t> pixels;  ///< row by row
+    int label = 0;
+  };
+
+  /// Throws UsageError where a digit is missing.
+  MegapixelMnist(const std::vector<Digit>& digits, const Options& options);
+
+  /// Image `index` of an endless row, in which classes take turns. Throws UsageError where the
+  /// canvas has no room.
+  Image make(int64_t index) const;
+
+ private:
+  const Options options_;
+  std::vector<std::vector<Digit>> by_label_;
+};
+
+/// Writes grey pixels as a tiled TIFF with a pyramid down to one pixel.
+void write_pyramid(const std::string& path, const std::vector<uint8_t>& pixels, int64_t size);
+
+}  // namespace mpi4dl
