@@ -16,6 +16,9 @@ using Command = std::function<int(Session&)>;
 /// `mpi4dl bench halo`: adds the command to `bench` and sets `chosen` when it is used.
 void add_bench_halo(CLI::App& bench, Command& chosen);
 
+/// `mpi4dl export`.
+void add_export(CLI::App& app, Command& chosen);
+
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
 
