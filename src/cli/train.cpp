@@ -1,8 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/stop_signal.hpp"
+#include "cli/checkpoint_flags.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_flags.hpp"
@@ -13,6 +16,7 @@
 #include "cli/training_flags.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
+#include "train/weights.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -22,6 +26,7 @@ struct TrainFlags {
   TrainingFlags training;
   DataFlags data;
   LoaderFlags loader;
+  CheckpointFlags checkpoints;
   int64_t epochs = 1;
   std::string json_log;
   bool verbose = false;
@@ -45,6 +50,7 @@ int run_train(Session& session, const TrainFlags& flags) {
   session.doing("building the model");
   const Communicator& world = session.world();
   flags.training.check();
+  const CheckpointOptions keeping = flags.checkpoints.options();
   const Layout layout(flags.training.parallel.options, world.size());
   const Graph graph = build_model(flags.model.model());
   const BatchShape batch = flags.training.batch_shape(layout);
@@ -67,15 +73,29 @@ int run_train(Session& session, const TrainFlags& flags) {
   loading.image = graph.shape(graph.input());
   loading.seed = options.seed;
 
+  // Without checkpoints there is nothing to save, and a signal ends the run as it ends others.
+  std::optional<StopSignal> signal;
+  if (!keeping.folder.empty()) signal.emplace();
+  options.stop_requested = [&] { return signal && signal->came(); };
+
   session.doing("preparing to train");
   Trainer trainer(graph, layout,
                   share_work(layout, batch, flags.training.schedule_kind(), world.rank()), options,
                   world);
   if (session.first()) std::printf("%s\n", describe(graph, layout, flags, options).c_str());
 
-  Loader loader(*data.training, trainer.readings(), loading, world);
-  TrainLoop loop(session, trainer, loader, {.epochs = flags.epochs, .json_log = flags.json_log});
-  loop.run();
+  session.doing("reading weights");
+  if (!flags.checkpoints.weights.empty()) load_weights(flags.checkpoints.weights, trainer, world);
+  Checkpointing checkpoints(keeping,
+                            decisive_settings(flags.model, flags.training, batch.effective()),
+                            world, [&](const std::string& sentence) {
+                              if (session.first()) std::printf("%s\n", sentence.c_str());
+                            });
+  const DataState start = checkpoints.resume(trainer);
+  Loader loader(*data.training, trainer.readings(), loading, world, start.left_out);
+  TrainLoop loop(session, trainer, loader, checkpoints,
+                 {.epochs = flags.epochs, .json_log = flags.json_log});
+  loop.run(start.position);
   if (flags.verbose) print_ranks(session, layout, trainer, loop.peak_bytes());
   return 0;
 }
@@ -94,6 +114,7 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->loader.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
+  flags->checkpoints.add_to(*train);
   train->add_option("--json-log", flags->json_log,
                     "Write a line of JSON for each step to this file");
   train->add_flag("-v,--verbose", flags->verbose, "Show what each rank holds and needs");

@@ -7,6 +7,7 @@
 #include "comm/session.hpp"
 #include "data/loader.hpp"
 #include "report/progress.hpp"
+#include "train/checkpointing.hpp"
 #include "train/trainer.hpp"
 
 namespace mpi4dl {
@@ -19,20 +20,16 @@ struct TrainLoopOptions {
 /// Trains for some epochs, and does what follows a step. Every rank has one.
 class TrainLoop {
  public:
-  TrainLoop(Session& session, Trainer& trainer, Loader& images, TrainLoopOptions options);
+  TrainLoop(Session& session, Trainer& trainer, Loader& images, Checkpointing& checkpoints,
+            TrainLoopOptions options);
 
-  /// From the start position to the last epoch's end. Collective over the world.
-  void run();
+  /// From here to the last epoch's end, or until a rank is asked to stop. Collective over the
+  /// world.
+  void run(Position from);
   /// The most that activations took on this rank.
   int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
-  /// Where the run goes on: after `step` steps of `epoch`.
-  struct Position {
-    int64_t epoch = 1;
-    int64_t step = 0;
-  };
-  Position start() const { return {}; }
   void run_epoch(Position from);
   void run_step(int64_t epoch, int64_t step);
   /// What follows a step: reports, evaluation, checkpoints.
@@ -41,11 +38,13 @@ class TrainLoop {
   Session& session_;
   Trainer& trainer_;
   Loader& images_;
+  Checkpointing& checkpoints_;
   TrainLoopOptions options_;
   int64_t steps_;  // of an epoch
   StepLog log_;
   Progress progress_;
   int64_t peak_bytes_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace mpi4dl

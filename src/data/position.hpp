@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace mpi4dl {
 
@@ -10,6 +11,12 @@ struct Position {
   int64_t step = 0;   ///< steps of this epoch that are done
 
   bool operator==(const Position&) const = default;
+};
+
+/// What a run must know of its data to go on with it.
+struct DataState {
+  Position position;
+  std::vector<int64_t> left_out = {};  ///< samples that turned out to be bad, sorted
 };
 
 }  // namespace mpi4dl

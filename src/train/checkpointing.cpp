@@ -25,7 +25,7 @@ Checkpointing::Checkpointing(CheckpointOptions options, Manifest::Settings must_
       say_(std::move(say)),
       folder_(options_.folder) {}
 
-Position Checkpointing::resume(Trainer& trainer) {
+DataState Checkpointing::resume(Trainer& trainer) {
   const std::vector<int64_t> there = steps();
   validate(there.empty() || !options_.resume.empty(),
            "--checkpoint-dir {} has checkpoints already, up to step {}; go on from there with "
@@ -48,25 +48,31 @@ Position Checkpointing::resume(Trainer& trainer) {
            options_.folder, there.empty() ? 0 : there.back(), chosen);
   load_checkpoint(checkpoint, trainer, world_);
   say_(fmt::format("going on behind step {} from {}", manifest.step, chosen));
-  return manifest.position;
+  return manifest.data;
 }
 
-void Checkpointing::after_step(const Trainer& trainer, const Position& done, int64_t steps,
+void Checkpointing::after_step(const Trainer& trainer, const DataState& done, int64_t steps,
                                bool last) {
-  if (!enabled() || !(last || options_.every.due(done.epoch, done.step, steps))) return;
+  const auto [epoch, step] = done.position;
+  if (!enabled() || !(last || options_.every.due(epoch, step, steps))) return;
   Manifest about;
-  about.position = done.step == steps ? Position{done.epoch + 1, 0} : done;
+  about.data = done;
+  if (step == steps) about.data.position = {epoch + 1, 0};
   about.must_match = must_match_;
   save_checkpoint(folder_, trainer, std::move(about), world_);
   if (world_.rank() == 0) folder_.prune(trainer.steps(), options_.keep);
 }
 
-/// As the first rank sees them: file systems of other nodes may be a little late.
+/// As the first rank sees them: file systems of other nodes may be a little late. A folder that
+/// cannot be written to is found out now, not after hours of training.
 std::vector<int64_t> Checkpointing::steps() const {
   std::vector<int64_t> found;
   if (!enabled()) return found;
   run_together(world_, [&] {
-    if (world_.rank() == 0) found = folder_.steps();
+    if (world_.rank() != 0) return;
+    folder_.begin(0);
+    folder_.abandon(0);
+    found = folder_.steps();
   });
   const auto count = all_gather(world_, static_cast<int64_t>(found.size()))[0];
   found.resize(count);

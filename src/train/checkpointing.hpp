@@ -27,10 +27,10 @@ class Checkpointing {
   /// Loads what is to be resumed, if anything, and returns where in the data training goes on.
   /// Throws UsageError where it belongs to another training, or where checkpoints in the folder
   /// would be mixed with those of this run. Collective over the world, as is the next.
-  Position resume(Trainer& trainer);
+  DataState resume(Trainer& trainer);
   /// Writes one if it is time for it, or if the run ends here. `done`: the last step, of `steps` in
   /// its epoch.
-  void after_step(const Trainer& trainer, const Position& done, int64_t steps, bool last);
+  void after_step(const Trainer& trainer, const DataState& done, int64_t steps, bool last);
 
   bool enabled() const { return !options_.folder.empty(); }
   /// The checkpoint of a step.

@@ -13,12 +13,14 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "mpi4dl checkpoint";
 constexpr int kVersion = 1;
 
-Json to_json(const Position& position) {
-  return {{"epoch", position.epoch}, {"step", position.step}};
+Json to_json(const DataState& data) {
+  return {{"epoch", data.position.epoch},
+          {"step", data.position.step},
+          {"left_out", data.left_out}};
 }
 
-Position position_from(const Json& json) {
-  return {.epoch = json.at("epoch"), .step = json.at("step")};
+DataState data_from(const Json& json) {
+  return {{.epoch = json.at("epoch"), .step = json.at("step")}, json.at("left_out")};
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ std::string to_json(const Manifest& manifest) {
   Json json{{"format", kFormat},
             {"version", kVersion},
             {"step", manifest.step},
-            {"position", to_json(manifest.position)},
+            {"data", to_json(manifest.data)},
             {"must_match", manifest.must_match},
             {"files", Json::object()},
             {"tensors", Json::object()}};
@@ -47,7 +49,7 @@ Manifest manifest_from_json(const std::string& text) {
     ensure(json.at("version") == kVersion, "it has version {}, and this program reads version {}",
            json.at("version").dump(), kVersion);
     Manifest manifest{.step = json.at("step"),
-                      .position = position_from(json.at("position")),
+                      .data = data_from(json.at("data")),
                       .must_match = json.at("must_match").get<Manifest::Settings>(),
                       .files = {},
                       .tensors = {}};

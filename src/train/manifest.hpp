@@ -21,7 +21,7 @@ struct Manifest {
   };
 
   int64_t step = 0;     ///< optimizer steps done since training began
-  Position position;    ///< in the data
+  DataState data;       ///< where it goes on
   Settings must_match;  ///< what a run that goes on must be given again
   std::map<std::string, Digest> files;
   std::map<std::string, Tensor> tensors;
