@@ -16,8 +16,14 @@ using Command = std::function<int(Session&)>;
 /// `mpi4dl bench halo`: adds the command to `bench` and sets `chosen` when it is used.
 void add_bench_halo(CLI::App& bench, Command& chosen);
 
+/// `mpi4dl evaluate`.
+void add_evaluate(CLI::App& app, Command& chosen);
+
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
+
+/// `mpi4dl predict`.
+void add_predict(CLI::App& app, Command& chosen);
 
 /// `mpi4dl train`.
 void add_train(CLI::App& app, Command& chosen);

@@ -2,34 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-
+#include "base/stopwatch.hpp"
 #include "data/sampler.hpp"
 
 namespace mpi4dl {
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
-
 TrainLoop::TrainLoop(Session& session, Trainer& trainer, const Dataset& data,
-                     TrainLoopOptions options)
+                     Validation& validation, Reports& reports, const TrainLoopOptions& options)
     : session_(session),
       trainer_(trainer),
       data_(data),
-      options_(std::move(options)),
+      options_(options),
       steps_(steps_of_epoch(data.size(), trainer.effective_batch())),
-      log_(options_.json_log, session.first()),
-      progress_(stdout) {}
+      validation_(validation),
+      reports_(reports) {}
 
 void TrainLoop::run() {
   Position position = start();
   for (; position.epoch <= options_.epochs; position = {position.epoch + 1, 0}) run_epoch(position);
-  if (session_.first()) progress_.end_run();
+  reports_.end_run();
 }
 
 void TrainLoop::run_epoch(Position from) {
@@ -39,12 +29,11 @@ void TrainLoop::run_epoch(Position from) {
     const auto first = order.begin() + (step - 1) * batch;
     run_step(from.epoch, step, {first, first + batch});
   }
-  if (session_.first()) progress_.end_epoch();
 }
 
 void TrainLoop::run_step(int64_t epoch, int64_t step, const std::vector<int64_t>& samples) {
   session_.doing(fmt::format("training, epoch {} step {}", epoch, step));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   SampleBatch images(data_, samples);
   const StepReport report = trainer_.step(images);
   after_step({.epoch = epoch,
@@ -54,15 +43,17 @@ void TrainLoop::run_step(int64_t epoch, int64_t step, const std::vector<int64_t>
               .loss = report.loss,
               .correct = report.correct,
               .images = report.images,
-              .seconds = seconds_since(start),
+              .seconds = watch.seconds(),
               .learning_rate = report.learning_rate},
              report);
 }
 
 void TrainLoop::after_step(const StepRecord& record, const StepReport& report) {
-  peak_bytes_ = std::max(peak_bytes_, report.peak_bytes);
-  if (session_.first()) progress_.step(record);
-  log_.write(record, report, session_.world());
+  reports_.step(record, report);
+  if (record.step == record.steps) reports_.end_epoch();
+  if (!validation_.due(record)) return;
+  session_.doing(fmt::format("evaluating after epoch {} step {}", record.epoch, record.step));
+  reports_.evaluation(validation_.run(record));
 }
 
 }  // namespace mpi4dl

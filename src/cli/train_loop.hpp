@@ -1,12 +1,11 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "cli/step_log.hpp"
+#include "cli/reports.hpp"
+#include "cli/validation.hpp"
 #include "comm/session.hpp"
 #include "data/dataset.hpp"
-#include "report/progress.hpp"
 #include "train/trainer.hpp"
 
 namespace mpi4dl {
@@ -14,14 +13,14 @@ namespace mpi4dl {
 struct TrainLoopOptions {
   int64_t epochs = 1;
   uint64_t seed = 1;  ///< of the order of images
-  std::string json_log = {};
 };
 
 /// Trains for some epochs: chooses the images of each step, and does what follows a step. Every
 /// rank has one.
 class TrainLoop {
  public:
-  TrainLoop(Session& session, Trainer& trainer, const Dataset& data, TrainLoopOptions options);
+  TrainLoop(Session& session, Trainer& trainer, const Dataset& data, Validation& validation,
+            Reports& reports, const TrainLoopOptions& options);
 
   /// Optimizer steps of an epoch over `images`; what does not fill a batch is left out.
   static int64_t steps_of_epoch(int64_t images, int64_t effective_batch) {
@@ -30,8 +29,6 @@ class TrainLoop {
 
   /// From the start position to the last epoch's end. Collective over the world.
   void run();
-  /// The most that activations took on this rank.
-  int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
   /// Where the run goes on: after `step` steps of `epoch`.
@@ -50,9 +47,8 @@ class TrainLoop {
   const Dataset& data_;
   TrainLoopOptions options_;
   int64_t steps_;  // of an epoch
-  StepLog log_;
-  Progress progress_;
-  int64_t peak_bytes_ = 0;
+  Validation& validation_;
+  Reports& reports_;
 };
 
 }  // namespace mpi4dl

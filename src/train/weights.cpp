@@ -69,15 +69,20 @@ void copy_tensor(const TensorSource& source, const std::string& name, const at::
   to.copy_(source.read(name));
 }
 
-void load_weights(const std::string& path, Trainer& trainer, const Communicator& world) {
+void load_weights(const std::string& path, const Graph& graph, const std::map<int, TensorMap>& held,
+                  const Communicator& world) {
   const std::unique_ptr<TensorSource> weights = open_weights(path);
-  check_weights(*weights, path, trainer.graph());
+  check_weights(*weights, path, graph);
   run_together(world, [&] {
     weights->check_files(world.rank(), world.size());
-    for (const auto& [stage, state] : trainer.state())
-      for (const auto& [name, values] : state)
+    for (const auto& [stage, tensors] : held)
+      for (const auto& [name, values] : tensors)
         if (is_weight(name)) copy_tensor(*weights, name, values);
   });
+}
+
+void load_weights(const std::string& path, Trainer& trainer, const Communicator& world) {
+  load_weights(path, trainer.graph(), trainer.state(), world);
   trainer.go_on(0);
 }
 

@@ -20,6 +20,11 @@ void check_weights(const TensorSource& weights, const std::string& path, const G
 /// Copies one tensor, if it has the right shape; its type may be another.
 void copy_tensor(const TensorSource& source, const std::string& name, const at::Tensor& to);
 
+/// Reads what this rank holds of each stage into these tensors, parameters and statistics.
+/// Collective.
+void load_weights(const std::string& path, const Graph& graph, const std::map<int, TensorMap>& held,
+                  const Communicator& world);
+
 /// Starts from these weights: each rank reads those that it holds. Collective.
 void load_weights(const std::string& path, Trainer& trainer, const Communicator& world);
 

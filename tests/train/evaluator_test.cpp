@@ -41,12 +41,6 @@ StageParameters parameters_of(const Case& c, const Team& team) {
   return all;
 }
 
-std::vector<int64_t> all_images(const Case& c) {
-  std::vector<int64_t> samples(c.images);
-  std::iota(samples.begin(), samples.end(), 0);
-  return samples;
-}
-
 RandomImages images_of(const Case& c) {
   return RandomImages({.size = c.images,
                        .classes = c.graph.node(c.graph.output()).shape.channels,
@@ -59,7 +53,7 @@ Predictions evaluate(const Case& c) {
   const StageParameters parameters = parameters_of(c, team);
   Evaluator evaluator(c.graph, c.layout, team, parameters, c.options, c.images, world());
   const RandomImages data = images_of(c);
-  SampleBatch images(data, all_images(c));
+  SampleBatch images = all_samples(data);
   return evaluator.run(images);
 }
 
@@ -75,8 +69,10 @@ std::optional<at::Tensor> whole_logits(const Case& c) try {
   std::vector<int64_t> shape{c.images, c.graph.shape(c.graph.input()).channels};
   for (const int64_t extent : c.graph.shape(c.graph.input()).space) shape.push_back(extent);
   const RandomImages data = images_of(c);
-  SampleBatch images(data, all_images(c));
-  const at::Tensor pixels = read_box(images, all_images(c), Box::whole(shape), at::kDouble);
+  SampleBatch images = all_samples(data);
+  MicroBatch places(c.images);
+  std::iota(places.begin(), places.end(), 0);
+  const at::Tensor pixels = read_box(images, places, Box::whole(shape), at::kDouble);
   return evaluate_whole(c.graph, pixels.contiguous(), all, /*training=*/false);
 } catch (const c10::Error&) {
   return std::nullopt;
@@ -171,7 +167,7 @@ TEST(Evaluator, SaysWhichImageHasNoFiniteOutput) {
   parameters.begin()->second->statistics().begin()->second.fill_(NAN);
   Evaluator evaluator(c.graph, c.layout, team, parameters, c.options, c.images, world());
   const RandomImages data = images_of(c);
-  SampleBatch images(data, all_images(c));
+  SampleBatch images = all_samples(data);
   try {
     evaluator.run(images);
     ADD_FAILURE() << "nothing was noticed";
