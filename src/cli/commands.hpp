@@ -22,8 +22,14 @@ void add_make_megapixel_mnist(CLI::App& data, Command& chosen);
 /// `mpi4dl export`.
 void add_export(CLI::App& app, Command& chosen);
 
+/// `mpi4dl evaluate`.
+void add_evaluate(CLI::App& app, Command& chosen);
+
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
+
+/// `mpi4dl predict`.
+void add_predict(CLI::App& app, Command& chosen);
 
 /// `mpi4dl train`.
 void add_train(CLI::App& app, Command& chosen);

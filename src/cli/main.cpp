@@ -32,6 +32,8 @@ int run(Session& session, int argc, char** argv) {
 
   Command chosen;
   add_train(app, chosen);
+  add_evaluate(app, chosen);
+  add_predict(app, chosen);
   add_plan(app, chosen);
   add_export(app, chosen);
   add_verify(app, chosen);

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/checks.hpp"
+#include "plan/balance.hpp"
 
 namespace mpi4dl {
 
@@ -25,9 +26,17 @@ void ParallelFlags::add_to(CLI::App& command) {
       ->check(at_least(1));
   command.add_option("--stages", options.stages,
                      "Instead of the above, each stage's grid: 2x2,2x1,b:2,1 (b: batch parts)");
-  command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
   command.add_option("--balance", balance, "Cells of each stage, such as 20,18")->delimiter(',');
   add_halo_flags(command, halo);
+}
+
+void ParallelFlags::add_gems_to(CLI::App& command) {
+  command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
+}
+
+std::vector<CellRange> ParallelFlags::cells(const Graph& graph, const Layout& layout) const {
+  return balance.empty() ? balance_cells(graph, layout.stages())
+                         : given_balance(graph, layout.stages(), balance);
 }
 
 void ParallelFlags::check() const {

@@ -18,8 +18,12 @@ struct ParallelFlags {
   std::vector<int> balance;  ///< cells of each stage; empty: by FLOPs
 
   void add_to(CLI::App& command);
+  /// --gems, for commands that go both ways.
+  void add_gems_to(CLI::App& command);
   /// Throws UsageError where flags contradict each other.
   void check() const;
+  /// Of each stage: as --balance says, or else by their work.
+  std::vector<CellRange> cells(const Graph& graph, const Layout& layout) const;
 };
 
 /// --halo-D2 and --fused-layers alone.

@@ -3,24 +3,20 @@
 #include <fstream>
 #include <string>
 
-#include "comm/communicator.hpp"
-#include "report/progress.hpp"
+#include "report/step_record.hpp"
 #include "train/trainer.hpp"
 
 namespace mpi4dl {
 
-/// A line of JSON for each step in a file that the first rank writes; nothing where no file is
-/// wanted.
+/// A line of JSON for each step in a file; nothing where none is wanted.
 class StepLog {
  public:
-  StepLog(const std::string& file, bool writes);
+  explicit StepLog(const std::string& file);
 
-  /// Collective over the world.
-  void write(const StepRecord& record, const StepReport& report, const Communicator& world);
+  void write(const StepRecord& record, const StepReport& report);
 
  private:
-  bool wanted_;
-  std::ofstream out_;  // on the first rank
+  std::ofstream out_;
 };
 
 }  // namespace mpi4dl

@@ -12,8 +12,11 @@
 #include "cli/loader_flags.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/rank_table.hpp"
+#include "cli/reports.hpp"
+#include "cli/run_config.hpp"
 #include "cli/train_loop.hpp"
 #include "cli/training_flags.hpp"
+#include "cli/validation.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
 #include "train/weights.hpp"
@@ -28,7 +31,9 @@ struct TrainFlags {
   LoaderFlags loader;
   CheckpointFlags checkpoints;
   int64_t epochs = 1;
+  std::string eval_every;  // empty: every epoch where images are held out
   std::string json_log;
+  std::string run_dir;
   bool verbose = false;
 };
 
@@ -46,7 +51,15 @@ std::string describe(const Graph& graph, const Layout& layout, const TrainFlags&
   return text;
 }
 
-int run_train(Session& session, const TrainFlags& flags) {
+/// Micro-batches are as large as in training.
+EvaluatorOptions evaluator_options(const TrainerOptions& options, const BatchShape& batch) {
+  return {.halo = options.halo,
+          .cells = options.cells,
+          .type = options.type,
+          .batch = (batch.batch + batch.parts - 1) / batch.parts};
+}
+
+int run_train(Session& session, const TrainFlags& flags, const CLI::App& command) {
   session.doing("building the model");
   const Communicator& world = session.world();
   flags.training.check();
@@ -93,10 +106,17 @@ int run_train(Session& session, const TrainFlags& flags) {
                             });
   const DataState start = checkpoints.resume(trainer);
   Loader loader(*data.training, trainer.readings(), loading, world, start.left_out);
-  TrainLoop loop(session, trainer, loader, checkpoints,
-                 {.epochs = flags.epochs, .json_log = flags.json_log});
-  loop.run(start.position);
-  if (flags.verbose) print_ranks(session, layout, trainer, loop.peak_bytes());
+  Validation validation(flags.eval_every, data.validation, layout, trainer,
+                        evaluator_options(options, batch), world);
+  Reports reports(session,
+                  {.json_log = flags.json_log,
+                   .run_dir = flags.run_dir,
+                   .config = run_config(command, graph, layout, options.cells, flags.training),
+                   .goes_on = trainer.steps() > 0,
+                   .steps_done = trainer.steps()});
+  TrainLoop(session, trainer, loader, {checkpoints, validation, reports}, flags.epochs)
+      .run(start.position);
+  if (flags.verbose) print_ranks(session, layout, trainer, reports.peak_bytes());
   return 0;
 }
 
@@ -114,12 +134,18 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->loader.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
+  train
+      ->add_option("--eval-every", flags->eval_every,
+                   "How often to evaluate on the images held out: 2 (epochs), 500steps or never")
+      ->default_str("1 where images are held out");
+  train->add_option("--run-dir", flags->run_dir,
+                    "Write config, metrics, TensorBoard events and a summary to this folder");
   flags->checkpoints.add_to(*train);
   train->add_option("--json-log", flags->json_log,
                     "Write a line of JSON for each step to this file");
   train->add_flag("-v,--verbose", flags->verbose, "Show what each rank holds and needs");
-  train->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_train(session, *flags); };
+  train->callback([flags, train, &chosen] {
+    chosen = [flags, train](Session& session) { return run_train(session, *flags, *train); };
   });
 }
 

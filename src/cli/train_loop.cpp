@@ -2,69 +2,60 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
+#include "base/stopwatch.hpp"
 
 namespace mpi4dl {
-namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
-
-TrainLoop::TrainLoop(Session& session, Trainer& trainer, Loader& images,
-                     Checkpointing& checkpoints, TrainLoopOptions options)
+TrainLoop::TrainLoop(Session& session, Trainer& trainer, Loader& images, AfterStep after,
+                     int64_t epochs)
     : session_(session),
       trainer_(trainer),
       images_(images),
-      checkpoints_(checkpoints),
-      options_(std::move(options)),
-      steps_(images.steps_of_epoch()),
-      log_(options_.json_log, session.first()),
-      progress_(stdout) {}
+      after_(after),
+      epochs_(epochs),
+      steps_(images.steps_of_epoch()) {}
 
 void TrainLoop::run(Position from) {
-  for (; from.epoch <= options_.epochs && !stopped_; from = {from.epoch + 1, 0}) run_epoch(from);
-  if (!session_.first()) return;
-  progress_.end_run();
-  if (stopped_)
+  for (; from.epoch <= epochs_ && !stopped_; from = {from.epoch + 1, 0}) run_epoch(from);
+  after_.reports.end_run();
+  if (stopped_ && session_.first())
     fmt::print("stopped by a signal; {} has everything up to here\n",
-               checkpoints_.path(trainer_.steps()));
+               after_.checkpoints.path(trainer_.steps()));
 }
 
 void TrainLoop::run_epoch(Position from) {
   for (int64_t step = from.step + 1; step <= steps_ && !stopped_; ++step)
     run_step(from.epoch, step);
-  if (session_.first()) progress_.end_epoch();
 }
 
 void TrainLoop::run_step(int64_t epoch, int64_t step) {
   session_.doing(fmt::format("training, epoch {} step {}", epoch, step));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   images_.load({epoch, step});
   const StepReport report = trainer_.step(images_);
   after_step({.epoch = epoch,
-              .epochs = options_.epochs,
+              .epochs = epochs_,
               .step = step,
               .steps = steps_,
               .loss = report.loss,
               .correct = report.correct,
               .images = report.images,
-              .seconds = seconds_since(start),
+              .seconds = watch.seconds(),
               .learning_rate = report.learning_rate},
              report);
 }
 
+/// A run that is asked to stop has little time: its checkpoint comes first, and nothing after it.
 void TrainLoop::after_step(const StepRecord& record, const StepReport& report) {
-  peak_bytes_ = std::max(peak_bytes_, report.peak_bytes);
-  if (session_.first()) progress_.step(record);
-  log_.write(record, report, session_.world());
   stopped_ = report.stop;
+  after_.reports.step(record, report);
+  if (record.step == record.steps) after_.reports.end_epoch();
   const bool end = record.epoch == record.epochs && record.step == record.steps;
-  checkpoints_.after_step(trainer_, {{record.epoch, record.step}, images_.left_out()}, steps_,
-                          end || stopped_);
+  after_.checkpoints.after_step(trainer_, {{record.epoch, record.step}, images_.left_out()}, steps_,
+                                end || stopped_);
+  if (stopped_ || !after_.validation.due(record)) return;
+  session_.doing(fmt::format("evaluating after epoch {} step {}", record.epoch, record.step));
+  after_.reports.evaluation(after_.validation.run(record));
 }
 
 }  // namespace mpi4dl

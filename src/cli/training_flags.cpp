@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "cli/checks.hpp"
-#include "plan/balance.hpp"
+#include "cli/number_type.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -18,9 +18,6 @@ using Choices = std::map<std::string, T>;
 const Choices<BatchNormScope> kScopes{{"global", BatchNormScope::global},
                                       {"local", BatchNormScope::local},
                                       {"replicas", BatchNormScope::replicas}};
-const Choices<c10::ScalarType> kTypes{{"float64", c10::ScalarType::Double},
-                                      {"float32", c10::ScalarType::Float},
-                                      {"bfloat16", c10::ScalarType::BFloat16}};
 const Choices<OptimizerOptions::Kind> kOptimizers{{"sgd", OptimizerOptions::Kind::sgd},
                                                   {"adam", OptimizerOptions::Kind::adam},
                                                   {"adamw", OptimizerOptions::Kind::adamw}};
@@ -39,6 +36,7 @@ CLI::Validator one_of(const Choices<T>& choices) {
 
 void TrainingFlags::add_layout_flags(CLI::App& command) {
   parallel.add_to(command);
+  parallel.add_gems_to(command);
   command.add_option("--batch-size", batch, "Images of one replica and direction")
       ->check(at_least(1));
   command.add_option("--parts", parts, "Micro-batches of a batch")->check(at_least(1));
@@ -57,7 +55,7 @@ void TrainingFlags::add_learning_flags(CLI::App& command) {
       ->check(one_of(kScopes));
   command.add_flag("--recompute", trainer.stage.recompute,
                    "Keep only what passes between cells, and run each again before its backward");
-  command.add_option("--dtype", dtype, "Type of numbers")->check(one_of(kTypes));
+  add_dtype_flag(command, dtype);
   command.add_option("--seed", trainer.seed, "Of weights, images and dropout");
   command.add_flag("--fp16-allreduce", trainer.reduction.half,
                    "Sum gradients over ranks in float16");
@@ -102,11 +100,9 @@ ScheduleKind TrainingFlags::schedule_kind() const {
 TrainerOptions TrainingFlags::trainer_options(const Graph& graph, const Layout& layout) const {
   TrainerOptions options = trainer;
   options.halo = parallel.halo;
-  options.cells = parallel.balance.empty()
-                      ? balance_cells(graph, layout.stages())
-                      : given_balance(graph, layout.stages(), parallel.balance);
+  options.cells = parallel.cells(graph, layout);
   options.stage.batch_norm = kScopes.at(batch_norm);
-  options.type = kTypes.at(dtype);
+  options.type = number_type(dtype);
   options.optimizer.kind = kOptimizers.at(optimizer);
   options.learning_rate.kind = kRates.at(rate_kind);
   return options;

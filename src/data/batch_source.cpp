@@ -2,9 +2,17 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "exchange/patch.hpp"
 
 namespace mpi4dl {
+
+SampleBatch all_samples(const Dataset& data) {
+  std::vector<int64_t> samples(data.size());
+  std::iota(samples.begin(), samples.end(), 0);
+  return {data, std::move(samples)};
+}
 
 std::vector<Reading> readings(const MicroBatch& images, const Box& box) {
   std::vector<Reading> all;

@@ -44,6 +44,9 @@ class SampleBatch : public BatchSource {
   std::vector<int64_t> samples_;
 };
 
+/// All samples of a data set, each at the place of its number.
+SampleBatch all_samples(const Dataset& data);
+
 /// What has to be read for a box of a micro-batch, whose batch axis counts its images.
 std::vector<Reading> readings(const MicroBatch& images, const Box& box);
 

@@ -18,6 +18,7 @@ class Redistribution;
 /// What all operators of one run of a stage share.
 struct RunContext {
   bool training = true;
+  bool backward = true;  ///< will follow: keep what it needs
   /// Keep only what later cells read, and run each cell again before its backward.
   bool recompute = false;
   uint64_t dropout_seed = 0;  ///< of this step: the same for every rank, micro-batch and direction

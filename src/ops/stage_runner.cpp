@@ -122,7 +122,7 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     TileResult result = run_node(id);
     parameters_.add_statistics(id, result.statistics, plan.batch());
     if (context_.first_bad_cell != nullptr) inspect(id);
-    if (!context_.recompute) tapes_[id] = std::move(result.tape);
+    if (context_.backward && !context_.recompute) tapes_[id] = std::move(result.tape);
     if (runner_.exchanges_[id]) exchange(id, runner_.readers_[id].local);
     for (const int from : plan.graph().node(id).inputs) count_reading(from);
   }

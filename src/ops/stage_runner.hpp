@@ -43,7 +43,7 @@ class StageRunner {
   StageRunner(const StagePlan& plan, const Communicator& stage, BatchNormScope scope,
               std::optional<Communicator> replicas = std::nullopt);
 
-  /// One batch on its way: forward keeps what backward needs.
+  /// One batch on its way: forward keeps what backward needs, if one will follow.
   class Batch {
    public:
     explicit Batch(const StageRunner& runner, Parameters& parameters, RunContext context);

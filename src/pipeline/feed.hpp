@@ -13,7 +13,8 @@ namespace mpi4dl {
 struct Feed {
   /// The pixels of a box of a micro-batch, whose batch axis counts its images.
   std::function<at::Tensor(const MicroBatch& images, const Box& box)> pixels;
-  /// The gradient of the loss with respect to these logits, a box of the micro-batch's.
+  /// Takes logits, a box of the micro-batch's, and returns the gradient of the loss with respect to
+  /// them; without a backward, nothing.
   std::function<at::Tensor(const MicroBatch& images, const Patch& logits)> loss_gradient;
 };
 

@@ -5,8 +5,7 @@
 namespace mpi4dl {
 
 Pipeline::Pipeline(std::vector<PipelinePlan> plans, const Team& team,
-                   const std::map<int, std::unique_ptr<Parameters>>& parameters,
-                   const StageOptions& options)
+                   const StageParameters& parameters, const StageOptions& options)
     : plans_(std::move(plans)) {
   for (const Crew& crew : team.crews()) {
     stage_of_.push_back(crew.role.stage);
@@ -33,6 +32,12 @@ void Pipeline::run(const Schedule& schedule, const std::vector<MicroBatch>& batc
     stage.backward(action.batch, cell_done);
   }
   for (auto& stage : stages_) stage->finish_sending();
+}
+
+void Pipeline::run_forward(const Schedule& schedule, const std::vector<MicroBatch>& batches,
+                           StepContext step) {
+  step.backward = false;
+  run(forwards(schedule), batches, step, {});
 }
 
 /// Posts the receives of an action, in the order of the schedule, which is the order of the
@@ -65,12 +70,7 @@ std::optional<int> Pipeline::find_bad_cell(const Schedule& schedule,
                                            StepContext step) {
   std::optional<int> bad;
   step.first_bad_cell = &bad;
-  for (const Action& action : schedule) {
-    if (action.kind != Action::Kind::forward) continue;
-    stages_[action.direction]->forward(action.batch, batches[action.batch], step);
-    stages_[action.direction]->drop(action.batch);
-  }
-  for (auto& stage : stages_) stage->finish_sending();
+  run_forward(schedule, batches, step);
   return bad;
 }
 

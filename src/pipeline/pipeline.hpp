@@ -8,6 +8,7 @@
 #include "layout/layout.hpp"
 #include "pipeline/schedule.hpp"
 #include "pipeline/stage.hpp"
+#include "pipeline/stage_parameters.hpp"
 
 namespace mpi4dl {
 
@@ -19,13 +20,16 @@ using GradientsReady = std::function<void(int stage, int cell)>;
 class Pipeline {
  public:
   /// `parameters`: of each stage that this rank holds. Collective over the world.
-  Pipeline(std::vector<PipelinePlan> plans, const Team& team,
-           const std::map<int, std::unique_ptr<Parameters>>& parameters,
+  Pipeline(std::vector<PipelinePlan> plans, const Team& team, const StageParameters& parameters,
            const StageOptions& options);
 
   /// Collective over the replica, as is each call below.
   void run(const Schedule& schedule, const std::vector<MicroBatch>& batches,
            const StepContext& step, const GradientsReady& ready);
+
+  /// Goes through the forwards of a schedule only, and keeps nothing.
+  void run_forward(const Schedule& schedule, const std::vector<MicroBatch>& batches,
+                   StepContext step);
 
   /// Goes forward only, to find the first cell whose values are not finite; none if all are.
   std::optional<int> find_bad_cell(const Schedule& schedule, const std::vector<MicroBatch>& batches,

@@ -53,6 +53,13 @@ Schedule gems(int times, int micro_batches) {
   return schedule;
 }
 
+Schedule forwards(const Schedule& schedule) {
+  Schedule chosen;
+  std::copy_if(schedule.begin(), schedule.end(), std::back_inserter(chosen),
+               [](const Action& action) { return action.kind == Action::Kind::forward; });
+  return chosen;
+}
+
 std::string to_string(const Schedule& schedule) {
   std::string text;
   for (const Action& action : schedule)

@@ -42,6 +42,9 @@ Schedule one_f_one_b(const PipelineShape& shape, int stage);
 /// activations of one batch are alive at a time. The same for every rank.
 Schedule gems(int times, int micro_batches);
 
+/// The forwards of a schedule alone, in order.
+Schedule forwards(const Schedule& schedule);
+
 /// "F0 F1 B0 B1"; actions of direction 1 carry a prime: "F2'".
 std::string to_string(const Schedule& schedule);
 

@@ -33,6 +33,7 @@ std::map<int, Patch> Stage::Arrival::take() {
 Stage::Stage(const std::vector<PipelinePlan>& plans, const Crew& crew, Parameters& parameters,
              const StageOptions& options)
     : crew_(crew), parameters_(parameters), options_(options) {
+  if (!plans.empty()) stages_ahead_ = std::ssize(plans[0].stages()) - 1 - crew.role.stage;
   for (const PipelinePlan& plan : plans)
     sized_[plan.micro_batch()] = std::make_unique<Sized>(plan, crew_, options);
 }
@@ -64,15 +65,12 @@ void Stage::forward(int number, const MicroBatch& images, const StepContext& ste
   std::map<int, Patch> inputs = inputs_.extract(number).mapped().take();
   if (const Box box = image_box(static_cast<int64_t>(images.size())); box.axes() > 0)
     inputs[here.plan.graph().input().id] = {box, step.feed.pixels(images, box)};
-  RunContext context = here.runner.context(/*training=*/true, step.dropout_seed);
-  context.recompute = options_.recompute;
-  context.images = images;
-  context.first_bad_cell = step.first_bad_cell;
-  auto& live =
-      live_
-          .try_emplace(number,
-                       Live{&here, StageRunner::Batch(here.runner, parameters_, context), {}})
-          .first->second;
+  auto& live = live_
+                   .try_emplace(number, Live{&here,
+                                             StageRunner::Batch(here.runner, parameters_,
+                                                                run_context(here, images, step)),
+                                             {}})
+                   .first->second;
   const std::map<int, Patch> outputs = live.batch.forward(std::move(inputs));
   for (const Link& link : here.outgoing) {
     const Patch& value = outputs.at(link.value);
@@ -80,6 +78,19 @@ void Stage::forward(int number, const MicroBatch& images, const StepContext& ste
   }
   if (const auto logits = outputs.find(here.plan.graph().output()); logits != outputs.end())
     live.loss_gradient = {logits->second.box, step.feed.loss_gradient(images, logits->second)};
+  if (step.backward) return;
+  live_.erase(number);
+  limit_sending(here.outgoing.size() * static_cast<size_t>(stages_ahead_));
+}
+
+RunContext Stage::run_context(const Sized& here, const MicroBatch& images,
+                              const StepContext& step) const {
+  RunContext context = here.runner.context(step.training, step.dropout_seed);
+  context.backward = step.backward;
+  context.recompute = options_.recompute && step.backward;
+  context.images = images;
+  context.first_bad_cell = step.first_bad_cell;
+  return context;
 }
 
 void Stage::expect_backward(int number) {
@@ -118,9 +129,17 @@ void Stage::send(Redistribution::Flight flight) {
   sending_.push_back(std::move(flight));
 }
 
+/// Without backwards nothing else stops a fast stage from running far ahead of a slow one, with all
+/// that it made in memory.
+void Stage::limit_sending(size_t most) {
+  while (sending_.size() > most) {
+    sending_.front().finish();
+    sending_.pop_front();
+  }
+}
+
 void Stage::finish_sending() {
-  for (auto& flight : sending_) flight.finish();
-  sending_.clear();
+  limit_sending(0);
 }
 
 }  // namespace mpi4dl

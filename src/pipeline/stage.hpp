@@ -24,6 +24,8 @@ struct StageOptions {
 struct StepContext {
   const Feed& feed;
   uint64_t dropout_seed = 0;
+  bool training = true;  ///< false: batch norm uses its running statistics, nothing is dropped
+  bool backward = true;  ///< false: forward only, nothing is kept
   /// Where an inspection notes the first cell whose values are not finite; null in training.
   std::optional<int>* first_bad_cell = nullptr;
 };
@@ -50,8 +52,6 @@ class Stage {
 
   /// True between forward and backward of a micro-batch.
   bool runs(int number) const { return live_.contains(number); }
-  /// Ends a micro-batch that will not go backward.
-  void drop(int number) { live_.erase(number); }
   /// Waits until everything that was sent has arrived.
   void finish_sending();
 
@@ -80,11 +80,15 @@ class Stage {
   };
 
   Sized& sized(int64_t images) { return *sized_.at(images); }
+  RunContext run_context(const Sized& here, const MicroBatch& images,
+                         const StepContext& step) const;
   void send(Redistribution::Flight flight);
+  void limit_sending(size_t most);
 
   Crew crew_;
   Parameters& parameters_;
   StageOptions options_;
+  std::ptrdiff_t stages_ahead_ = 0;                  // behind this one
   std::map<int64_t, std::unique_ptr<Sized>> sized_;  // by images of a micro-batch
   std::map<int, Arrival> inputs_, gradients_;        // by number
   std::map<int, Live> live_;                         // by number

@@ -1,5 +1,7 @@
 #include "plan/pipeline_plan.hpp"
 
+#include <set>
+
 namespace mpi4dl {
 
 PipelinePlan::PipelinePlan(const Graph& graph, const std::vector<Grid>& grids,
@@ -50,6 +52,17 @@ std::vector<std::vector<Box>> PipelinePlan::owned(const Transfer& transfer) cons
 
 std::vector<std::vector<Box>> PipelinePlan::needed(const Transfer& transfer) const {
   return by_position(transfer.to, stages_[transfer.to].value(transfer.value).computed);
+}
+
+std::vector<PipelinePlan> plan_sizes(const Graph& graph, const std::vector<Grid>& grids,
+                                     const std::vector<CellRange>& cells,
+                                     const std::vector<MicroBatch>& batches,
+                                     const HaloDesign& design) {
+  std::set<int64_t> sizes;
+  for (const MicroBatch& batch : batches) sizes.insert(static_cast<int64_t>(batch.size()));
+  std::vector<PipelinePlan> plans;
+  for (const int64_t size : sizes) plans.emplace_back(graph, grids, cells, size, design);
+  return plans;
 }
 
 }  // namespace mpi4dl

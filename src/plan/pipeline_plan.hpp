@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "layout/micro_batches.hpp"
 #include "plan/stage_plan.hpp"
 
 namespace mpi4dl {
@@ -46,5 +47,11 @@ class PipelinePlan {
   std::vector<StagePlan> stages_;
   std::vector<Transfer> transfers_;
 };
+
+/// One plan for each size of these micro-batches.
+std::vector<PipelinePlan> plan_sizes(const Graph& graph, const std::vector<Grid>& grids,
+                                     const std::vector<CellRange>& cells,
+                                     const std::vector<MicroBatch>& batches,
+                                     const HaloDesign& design);
 
 }  // namespace mpi4dl

@@ -1,19 +1,17 @@
 #include "report/progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 #include <string_view>
 
 namespace mpi4dl {
 namespace {
-
-constexpr int kBarWidth = 24;
 
 /// Launchers give their ranks a terminal of their own, whatever theirs is: that of the launcher
 /// tells, where it runs on this node.
@@ -27,38 +25,50 @@ bool shown_on_terminal(std::FILE* out) {
   return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
 }
 
-std::string bar(const StepRecord& record) {
-  const auto filled = static_cast<size_t>(kBarWidth * record.step / record.steps);
-  return std::string(filled, '#') + std::string(kBarWidth - filled, '.');
+size_t columns(std::FILE* out) {
+  constexpr size_t kUsual = 80;
+  winsize size{};
+  return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
-std::string time_left(const StepRecord& record) {
-  const auto left = static_cast<int64_t>(
-      std::ceil(static_cast<double>(record.steps - record.step) * record.seconds));
-  return fmt::format("{}:{:02}", left / 60, left % 60);
+std::string time_left(const StepRecord& record, double seconds_a_step) {
+  const auto steps = static_cast<double>(record.total_steps() - record.total_step());
+  const auto left = static_cast<int64_t>(std::ceil(steps * seconds_a_step));
+  if (left < 3600) return fmt::format("{}:{:02}", left / 60, left % 60);
+  return fmt::format("{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
 }
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+std::string memory(int64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1024.0 * 1024.0);
+  return mib < 1000 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
 }
 
 }  // namespace
 
+std::string progress_bar(const StepRecord& record, double seconds_a_step, size_t width) {
+  constexpr size_t kWidest = 24, kNarrowest = 4;
+  const std::string before = fmt::format("epoch {}/{} ", record.epoch, record.epochs);
+  const std::string after = fmt::format(
+      "{}/{}  loss {:.4f}  {:.2f} images/s  {} left  {}", record.step, record.steps, record.loss,
+      record.images_per_second(), time_left(record, seconds_a_step), memory(record.resident_bytes));
+  const size_t taken = before.size() + after.size() + std::string_view("[] ").size();
+  const size_t room = std::min(kWidest, width > taken ? width - taken : 0);
+  if (room < kNarrowest) return (before + after).substr(0, width);
+  const auto filled = room * static_cast<size_t>(record.step) / static_cast<size_t>(record.steps);
+  return before + '[' + std::string(filled, '#') + std::string(room - filled, '.') + "] " + after;
+}
+
 Progress::Progress(std::FILE* out) : out_(out), terminal_(shown_on_terminal(out)) {}
 
+void Progress::clear_bar() {
+  if (terminal_) fmt::print(out_, "\r\033[K");
+}
+
 void Progress::step(const StepRecord& record) {
-  epoch_.push_back(record);
-  speeds_.push_back(record.images_per_second());
+  totals_.add(record);
+  clear_bar();
   if (terminal_) {
-    fmt::print(out_, "\r\033[Kepoch {}/{} [{}] {}/{}  loss {:.4f}  {:.2f} images per sec  {} left",
-               record.epoch, record.epochs, bar(record), record.step, record.steps, record.loss,
-               record.images_per_second(), time_left(record));
+    fmt::print(out_, "{}", progress_bar(record, totals_.recent_seconds(), columns(out_) - 1));
   } else {
     fmt::print(out_, "epoch {:>3}  step {:>5}/{}  loss {:>9.5f}  {:>9.2f} images per sec\n",
                record.epoch, record.step, record.steps, record.loss, record.images_per_second());
@@ -66,30 +76,25 @@ void Progress::step(const StepRecord& record) {
   std::fflush(out_);
 }
 
-void Progress::end_epoch() {
-  if (epoch_.empty()) return;
-  double loss = 0, seconds = 0;
-  int64_t correct = 0, images = 0;
-  for (const StepRecord& step : epoch_) {
-    loss += step.loss * static_cast<double>(step.images);
-    seconds += step.seconds;
-    correct += step.correct;
-    images += step.images;
-  }
-  if (terminal_) fmt::print(out_, "\r\033[K");
-  fmt::print(out_, "epoch {:>3}  loss {:.5f}  accuracy {:.2f} %  {} images in {:.1f} s\n",
-             epoch_[0].epoch, loss / static_cast<double>(images),
-             100.0 * static_cast<double>(correct) / static_cast<double>(images), images, seconds);
+void Progress::evaluation(const Metrics& metrics, double seconds) {
+  clear_bar();
+  fmt::print(out_, "evaluation  {} in {:.1f} s\n", describe(metrics), seconds);
   std::fflush(out_);
-  epoch_.clear();
+}
+
+void Progress::end_epoch() {
+  const RunTotals::Epoch& epoch = totals_.epoch();
+  if (epoch.images == 0) return;
+  clear_bar();
+  fmt::print(out_, "epoch {:>3}  loss {:.5f}  accuracy {:.2f} %  {} images in {:.1f} s\n",
+             epoch.number, epoch.loss(), 100.0 * epoch.accuracy(), epoch.images, epoch.seconds);
+  std::fflush(out_);
 }
 
 void Progress::end_run() {
-  std::vector<double> warm = speeds_;
-  if (warm.size() > 1) warm.erase(warm.begin());
-  if (warm.empty()) return;
-  fmt::print(out_, "images per sec: mean {:.2f}, median {:.2f}{}\n", mean(warm), median(warm),
-             speeds_.size() > 1 ? " (without the first step)" : "");
+  if (totals_.steps() == 0) return;
+  fmt::print(out_, "images per sec: mean {:.2f}, median {:.2f}{}\n", totals_.mean_speed(),
+             totals_.median_speed(), totals_.steps() > 1 ? " (without the first step)" : "");
   std::fflush(out_);
 }
 

@@ -1,23 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <cstdio>
 #include <string>
-#include <vector>
+
+#include "report/run_totals.hpp"
+#include "train/metrics.hpp"
 
 namespace mpi4dl {
-
-/// What a training run says of one optimizer step.
-struct StepRecord {
-  int64_t epoch = 1, epochs = 1;
-  int64_t step = 1, steps = 1;  ///< in the epoch
-  double loss = 0;
-  int64_t correct = 0, images = 0;
-  double seconds = 0;
-  double learning_rate = 0;
-
-  double images_per_second() const { return static_cast<double>(images) / seconds; }
-};
 
 /// Tells a person how training goes: a bar that moves on a terminal, a line a step elsewhere.
 class Progress {
@@ -25,18 +14,25 @@ class Progress {
   explicit Progress(std::FILE* out);
 
   void step(const StepRecord& record);
+  /// Between two steps, or after the last one.
+  void evaluation(const Metrics& metrics, double seconds);
   /// After the last step of an epoch.
   void end_epoch();
   /// After the last epoch: speed without the first step, which warms up.
   void end_run();
+
+  const RunTotals& totals() const { return totals_; }
 
  private:
   void clear_bar();
 
   std::FILE* out_;
   bool terminal_;
-  std::vector<StepRecord> epoch_;
-  std::vector<double> speeds_;  // of all steps, images per second
+  RunTotals totals_;
 };
+
+/// A bar of this step's epoch, with loss, speed, time left in the run and memory, in at most
+/// `width` characters.
+std::string progress_bar(const StepRecord& record, double seconds_a_step, size_t width);
 
 }  // namespace mpi4dl

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -13,16 +12,6 @@
 
 namespace mpi4dl {
 namespace {
-
-std::vector<PipelinePlan> plan_sizes(const Graph& graph, const Layout& layout, const Work& work,
-                                     const TrainerOptions& options) {
-  std::set<int64_t> sizes;
-  for (const MicroBatch& batch : work.batches) sizes.insert(static_cast<int64_t>(batch.size()));
-  std::vector<PipelinePlan> plans;
-  for (const int64_t size : sizes)
-    plans.emplace_back(graph, layout.stages(), options.cells, size, options.halo);
-  return plans;
-}
 
 int64_t count_correct(const at::Tensor& logits, const at::Tensor& labels) {
   return logits.numel() == 0 ? 0 : logits.argmax(1).eq(labels).sum().item<int64_t>();
@@ -36,13 +25,12 @@ Trainer::Trainer(const Graph& graph, const Layout& layout, Work work, const Trai
       world_(world),
       team_(layout, world),
       work_(std::move(work)),
-      options_(options) {
-  std::vector<PipelinePlan> plans = plan_sizes(graph, layout, work_, options);
-  for (const auto& [stage, holders] : team_.holders()) {
-    parameters_[stage] = std::make_unique<Parameters>(graph, plans[0].stages()[stage].nodes(),
-                                                      options.type, options.seed);
-    optimizers_[stage] = std::make_unique<Optimizer>(*parameters_[stage], options.optimizer);
-  }
+      options_(options),
+      parameters_(make_parameters(graph, options.cells, team_, options.type, options.seed)) {
+  std::vector<PipelinePlan> plans =
+      plan_sizes(graph, layout.stages(), options.cells, work_.batches, options.halo);
+  for (const auto& [stage, parameters] : parameters_)
+    optimizers_[stage] = std::make_unique<Optimizer>(*parameters, options.optimizer);
   pipeline_ = std::make_unique<Pipeline>(std::move(plans), team_, parameters_, options.stage);
 }
 

@@ -54,7 +54,7 @@ class Trainer {
   std::vector<Reading> readings() const;
   int64_t effective_batch() const { return work_.effective_batch; }
   /// Of each stage that this rank holds.
-  const std::map<int, std::unique_ptr<Parameters>>& parameters() const { return parameters_; }
+  const StageParameters& parameters() const { return parameters_; }
   /// Optimizer steps done.
   int64_t steps() const { return steps_; }
   const Graph& graph() const { return graph_; }
@@ -79,7 +79,7 @@ class Trainer {
   Team team_;
   Work work_;
   TrainerOptions options_;
-  std::map<int, std::unique_ptr<Parameters>> parameters_;  // by stage
+  StageParameters parameters_;
   std::map<int, std::unique_ptr<Optimizer>> optimizers_;
   std::unique_ptr<Pipeline> pipeline_;
   int64_t steps_ = 0;

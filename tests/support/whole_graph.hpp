@@ -11,7 +11,7 @@ namespace mpi4dl::testing {
 
 /// The output of a graph by plain libtorch: whole tensors, differentiable, nothing of ours but the
 /// options. `parameters` by name, running statistics included; training updates these in place.
-/// No dropout: libtorch draws other random numbers.
+/// No dropout in training: libtorch draws other random numbers.
 at::Tensor evaluate_whole(const Graph& graph, const at::Tensor& image,
                           const std::map<std::string, at::Tensor>& parameters, bool training);
 

@@ -1,0 +1,66 @@
+#include "cli/run_config.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "base/version.hpp"
+
+namespace mpi4dl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Numbers as numbers, the rest as text.
+Json value_of(const std::string& text) {
+  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return parsed.is_number() ? parsed : Json(text);
+}
+
+Json value_of(const CLI::Option& option) {
+  const bool is_switch = option.get_expected_max() == 0;
+  if (is_switch) return option.count() > 0;
+  if (option.count() == 0) return value_of(option.get_default_str());
+  const std::vector<std::string> values = option.reduced_results();
+  return value_of(CLI::detail::join(values, ","));
+}
+
+Json options_of(const CLI::App& command) {
+  Json options = Json::object();
+  for (const CLI::Option* option : command.get_options())
+    if (!option->get_lnames().empty() && option->get_lnames()[0] != "help")
+      options[option->get_lnames()[0]] = value_of(*option);
+  return options;
+}
+
+Json layout_of(const Layout& layout, const std::vector<CellRange>& cells,
+               const TrainingFlags& flags) {
+  Json stages = Json::array();
+  for (size_t i = 0; i < cells.size(); ++i)
+    stages.push_back(
+        {{"grid", to_string(layout.stages()[i])}, {"cells", cells[i].last - cells[i].first}});
+  const BatchShape batch = flags.batch_shape(layout);
+  return {{"ranks", layout.replicas() * layout.group_size()},
+          {"replicas", layout.replicas()},
+          {"directions", layout.directions()},
+          {"stages", stages},
+          {"schedule", to_string(flags.schedule_kind())},
+          {"micro_batches", batch.parts * batch.times},
+          {"effective_batch", batch.effective()}};
+}
+
+}  // namespace
+
+std::string run_config(const CLI::App& command, const Graph& graph, const Layout& layout,
+                       const std::vector<CellRange>& cells, const TrainingFlags& flags) {
+  const Json config{{"version", kVersion},
+                    {"command", command.get_name()},
+                    {"options", options_of(command)},
+                    {"model",
+                     {{"parameters", graph.parameter_count()},
+                      {"cells", graph.cells().size()},
+                      {"image", graph.shape(graph.input()).space}}},
+                    {"layout", layout_of(layout, cells, flags)}};
+  return config.dump(2) + '\n';
+}
+
+}  // namespace mpi4dl

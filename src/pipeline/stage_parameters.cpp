@@ -1,0 +1,25 @@
+#include "pipeline/stage_parameters.hpp"
+
+namespace mpi4dl {
+namespace {
+
+std::vector<int> nodes_of(const Graph& graph, const CellRange& cells) {
+  std::vector<int> found;
+  for (int id = 0; id < static_cast<int>(graph.nodes().size()); ++id)
+    if (const int cell = graph.node(id).cell;
+        cell >= cells.first && cell < cells.last && id != graph.input().id)
+      found.push_back(id);
+  return found;
+}
+
+}  // namespace
+
+StageParameters make_parameters(const Graph& graph, const std::vector<CellRange>& cells,
+                                const Team& team, c10::ScalarType type, uint64_t seed) {
+  StageParameters all;
+  for (const auto& [stage, holders] : team.holders())
+    all[stage] = std::make_unique<Parameters>(graph, nodes_of(graph, cells.at(stage)), type, seed);
+  return all;
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "report/step_record.hpp"
+
+namespace mpi4dl {
+
+/// What the steps of a run add up to.
+class RunTotals {
+ public:
+  /// Of the latest epoch.
+  struct Epoch {
+    int64_t number = 0;
+    int64_t images = 0, correct = 0;
+    double loss_sum = 0, seconds = 0;
+
+    double loss() const { return loss_sum / static_cast<double>(images); }
+    double accuracy() const { return static_cast<double>(correct) / static_cast<double>(images); }
+  };
+
+  void add(const StepRecord& record);
+
+  int64_t steps() const { return static_cast<int64_t>(speeds_.size()); }
+  const Epoch& epoch() const { return epoch_; }
+  /// The most memory that a rank had in use after a step.
+  int64_t resident_bytes() const { return resident_bytes_; }
+  /// Images per second without the first step, which warms up; 0 where there were no steps.
+  double mean_speed() const;
+  double median_speed() const;
+  /// Mean of the latest steps.
+  double recent_seconds() const;
+
+ private:
+  std::vector<double> warm_speeds() const;
+
+  Epoch epoch_;
+  std::vector<double> speeds_, seconds_;  // of each step
+  int64_t resident_bytes_ = 0;
+};
+
+}  // namespace mpi4dl

@@ -1,0 +1,81 @@
+#include "train/evaluator.hpp"
+
+#include <ATen/ATen.h>
+
+#include <numeric>
+
+#include "base/error.hpp"
+#include "comm/memory_meter.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// As few micro-batches of at most `most` images as there can be, of one size or two.
+std::vector<MicroBatch> cut(const Interval& images, int64_t most) {
+  const int64_t count = (images.length() + most - 1) / most;
+  std::vector<MicroBatch> batches;
+  for (int64_t i = 0; i < count; ++i) {
+    const Interval piece = part(images.length(), i, count);
+    MicroBatch& batch = batches.emplace_back(piece.length());
+    std::iota(batch.begin(), batch.end(), images.begin + piece.begin);
+  }
+  return batches;
+}
+
+void check_finite(const at::Tensor& logits) {
+  const at::Tensor bad = logits.isfinite().all(1).logical_not().nonzero();
+  ensure(bad.numel() == 0, "the model's output for image {} of {} is not finite",
+         bad.numel() == 0 ? 0 : bad[0].item<int64_t>() + 1, logits.size(0));
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Graph& graph, const Layout& layout, const Team& team,
+                     const StageParameters& parameters, const EvaluatorOptions& options,
+                     int64_t images, const Communicator& world)
+    : images_(images),
+      classes_(graph.node(graph.output()).shape.channels),
+      type_(options.type),
+      world_(world) {
+  const int replica = team.crews()[0].role.replica;
+  batches_ = cut(part(images, replica, layout.replicas()), options.batch);
+  for (int batch = 0; batch < static_cast<int>(batches_.size()); ++batch)
+    schedule_.push_back({Action::Kind::forward, batch});
+  pipeline_ = std::make_unique<Pipeline>(
+      plan_sizes(graph, layout.stages(), options.cells, batches_, options.halo), team, parameters,
+      StageOptions{});
+}
+
+Predictions Evaluator::run(BatchSource& images) {
+  Predictions found{.logits = at::zeros({images_, classes_}, at::kDouble)};
+  const Feed feed{.pixels = [&](const MicroBatch& batch,
+                                const Box& box) { return read_box(images, batch, box, type_); },
+                  .loss_gradient =
+                      [&](const MicroBatch& batch, const Patch& logits) {
+                        const Interval& rows = logits.box[0];
+                        for (int64_t i = 0; i < rows.length(); ++i)
+                          found.logits[batch[rows.begin + i]].copy_(logits.data[i]);
+                        return at::Tensor();
+                      }};
+  {
+    const MemoryMeter meter;
+    pipeline_->run_forward(schedule_, batches_, {.feed = feed, .training = false});
+    found.peak_bytes = meter.peak_bytes();
+  }
+  world_.all_reduce(found.logits);
+  check_finite(found.logits);
+  return found;
+}
+
+Metrics measure(const Predictions& predictions, const Dataset& data) {
+  const int64_t classes = predictions.logits.size(1);
+  std::vector<int64_t> labels(data.size());
+  for (int64_t i = 0; i < data.size(); ++i) {
+    labels[i] = data.label(i);
+    ensure(labels[i] < classes, "{} has label {}, but the model has {} classes", data.name(i),
+           labels[i], classes);
+  }
+  return measure(predictions.values(), labels, classes);
+}
+
+}  // namespace mpi4dl

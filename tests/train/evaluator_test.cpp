@@ -1,0 +1,180 @@
+// Random networks x random layouts x any number of images: the evaluation of many ranks is what
+// plain libtorch says of whole images, one process, with running statistics and without dropout.
+#include "train/evaluator.hpp"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "data/synthetic.hpp"
+#include "models/registry.hpp"
+#include "plan/balance.hpp"
+#include "support/agreement.hpp"
+#include "support/describe.hpp"
+#include "support/random_graph.hpp"
+#include "support/random_layout.hpp"
+#include "support/whole_graph.hpp"
+#include "train/proof.hpp"
+
+namespace mpi4dl::testing {
+namespace {
+
+constexpr double kTolerance = 1e-9;
+
+struct Case {
+  Graph graph;
+  Layout layout;
+  EvaluatorOptions options;
+  int64_t images;
+  uint64_t seed;
+};
+
+/// Running statistics that belong to their names alone.
+void set_statistics(const Parameters& parameters) {
+  for (const auto& [name, values] : parameters.statistics())
+    for (int64_t i = 0; i < values.numel(); ++i)
+      values.view({-1})[i] = 0.5 + uniform(key_of(name), static_cast<uint64_t>(i));
+}
+
+StageParameters parameters_of(const Case& c, const Team& team) {
+  StageParameters all = make_parameters(c.graph, c.options.cells, team, c.options.type, c.seed);
+  for (const auto& [stage, parameters] : all) set_statistics(*parameters);
+  return all;
+}
+
+RandomImages images_of(const Case& c) {
+  return RandomImages({.size = c.images,
+                       .classes = c.graph.node(c.graph.output()).shape.channels,
+                       .image = c.graph.shape(c.graph.input()),
+                       .seed = c.seed});
+}
+
+Predictions evaluate(const Case& c) {
+  const Team team(c.layout, world());
+  const StageParameters parameters = parameters_of(c, team);
+  Evaluator evaluator(c.graph, c.layout, team, parameters, c.options, c.images, world());
+  const RandomImages data = images_of(c);
+  SampleBatch images = all_samples(data);
+  return evaluator.run(images);
+}
+
+/// None where libtorch refuses: it takes no empty batch, and pools no image below its kernel's
+/// size.
+std::optional<at::Tensor> whole_logits(const Case& c) try {
+  std::vector<int> nodes(c.graph.nodes().size() - 1);
+  std::iota(nodes.begin(), nodes.end(), 1);
+  const Parameters parameters(c.graph, nodes, c.options.type, c.seed);
+  set_statistics(parameters);
+  std::map<std::string, at::Tensor> all = parameters.trainable();
+  all.merge(parameters.statistics());
+  std::vector<int64_t> shape{c.images, c.graph.shape(c.graph.input()).channels};
+  for (const int64_t extent : c.graph.shape(c.graph.input()).space) shape.push_back(extent);
+  const RandomImages data = images_of(c);
+  SampleBatch images = all_samples(data);
+  MicroBatch places(c.images);
+  std::iota(places.begin(), places.end(), 0);
+  const at::Tensor pixels = read_box(images, places, Box::whole(shape), at::kDouble);
+  return evaluate_whole(c.graph, pixels.contiguous(), all, /*training=*/false);
+} catch (const c10::Error&) {
+  return std::nullopt;
+}
+
+Case draw(Dice& dice, uint64_t seed) {
+  const int replicas = dice.chance(0.4) ? draw_divisor(dice, world().size()) : 1;
+  const auto stages = draw_stages(dice, world().size() / replicas);
+  Case c{.graph = random_graph(dice, draw_image(dice, stages)),
+         .layout = Layout(world().size(), stages, /*gems=*/dice.chance(0.3)),
+         .options = {.type = c10::ScalarType::Double, .batch = dice.pick(1, 5)},
+         .images = dice.pick(0, 11),
+         .seed = seed};
+  const bool fused = dice.chance(0.5);
+  c.options.halo = {fused, fused ? static_cast<int>(dice.pick(1, 4)) : 1};
+  c.options.cells =
+      draw_balance(dice, static_cast<int>(c.graph.cells().size()), static_cast<int>(stages.size()));
+  const PipelinePlan fits(c.graph, stages, c.options.cells, 1, c.options.halo);
+  return c;
+}
+
+std::string summary(const Case& c) {
+  std::string stages;
+  for (const Grid& grid : c.layout.stages()) stages += fmt::format(" {}", to_string(grid));
+  return fmt::format("seed {}, stages{}, {} replicas, {} images by {}, {}\n{}", c.seed, stages,
+                     c.layout.replicas(), c.images, c.options.batch, describe(c.options.halo),
+                     describe(c.graph));
+}
+
+TEST(Evaluator, EqualsPlainLibtorchOnWholeImages) {
+  int compared = 0;
+  for (const uint64_t seed : seeds(60)) {
+    Dice dice(combine_keys(seed, world().size()));
+    const Case c = draw_until_it_fits([&] { return draw(dice, seed); });
+    session().doing(summary(c));
+    SCOPED_TRACE(summary(c));
+    const at::Tensor found = evaluate(c).logits;
+    ASSERT_EQ(found.size(0), c.images);
+    const std::optional<at::Tensor> expected = whole_logits(c);
+    if (!expected) continue;
+    ++compared;
+    EXPECT_LE((found - *expected).norm().item<double>(),
+              kTolerance * std::max(1.0, expected->norm().item<double>()));
+    if (failed_anywhere()) return;
+  }
+  EXPECT_GE(compared, 40);
+}
+
+Case resnet(int depth, const std::vector<Grid>& stages, int64_t images) {
+  Case c{.graph = build_model({.name = "resnet", .image = {64, 64}, .depth = depth}),
+         .layout = Layout(world().size(), stages),
+         .options = {},
+         .images = images,
+         .seed = 1};
+  c.options.cells = balance_cells(c.graph, stages);
+  return c;
+}
+
+TEST(Evaluator, KeepsNothingForBackward) {
+  const std::vector<Grid> stages{slice("square", world().size())};
+  const Case shallow = resnet(29, stages, 1), deep = resnet(110, stages, 1);
+  const auto of_shallow = static_cast<double>(evaluate(shallow).peak_bytes);
+  const auto of_deep = static_cast<double>(evaluate(deep).peak_bytes);
+  EXPECT_LE(of_deep, 1.05 * of_shallow);
+  ProofOptions training{.batch = {.batch = 1}};
+  training.trainer.type = deep.options.type;
+  training.trainer.cells = deep.options.cells;
+  const auto trained =
+      static_cast<double>(train_in_layout(deep.graph, deep.layout, training, world()).peak_bytes);
+  EXPECT_LE(20 * of_deep, trained) << "evaluation " << of_deep << ", training " << trained;
+}
+
+/// The last stage has nearly all the work: the others must not pile up what it has not read yet.
+TEST(Evaluator, FastStagesWaitForSlowOnes) {
+  if (world().size() == 1) GTEST_SKIP() << "one stage";
+  Case c = resnet(29, std::vector<Grid>(world().size()), 4);
+  int first = 0;
+  for (CellRange& cells : c.options.cells) {
+    cells = {first, first + 1};
+    ++first;
+  }
+  c.options.cells.back().last = static_cast<int>(c.graph.cells().size());
+  const auto few = static_cast<double>(evaluate(c).peak_bytes);
+  c.images = 40;
+  EXPECT_LE(static_cast<double>(evaluate(c).peak_bytes), 1.5 * few);
+}
+
+TEST(Evaluator, SaysWhichImageHasNoFiniteOutput) {
+  const Case c = resnet(11, {slice("square", world().size())}, 3);
+  const Team team(c.layout, world());
+  const StageParameters parameters = parameters_of(c, team);
+  parameters.begin()->second->statistics().begin()->second.fill_(NAN);
+  Evaluator evaluator(c.graph, c.layout, team, parameters, c.options, c.images, world());
+  const RandomImages data = images_of(c);
+  SampleBatch images = all_samples(data);
+  try {
+    evaluator.run(images);
+    ADD_FAILURE() << "nothing was noticed";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the model's output for image 1 of 3 is not finite");
+  }
+}
+
+}  // namespace
+}  // namespace mpi4dl::testing
