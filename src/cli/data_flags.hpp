@@ -24,7 +24,7 @@ struct DataFlags {
 
 /// What a command wants of its images.
 struct DataRequest {
-  Shape image;  ///< without spatial extents: each file as large as it is
+  Shape image = {};  ///< without spatial extents: each file as large as it is
   int64_t classes = 10;
   uint64_t seed = 1;             ///< of synthetic images
   int64_t synthetic_images = 1;  ///< where --num-images does not say

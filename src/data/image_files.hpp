@@ -5,12 +5,13 @@
 #include "data/dataset.hpp"
 #include "data/image_file.hpp"
 #include "data/image_list.hpp"
+#include "data/view.hpp"
 
 namespace mpi4dl {
 
 /// How an image file becomes an image of a data set.
 struct ViewOptions {
-  Extents canvas;  ///< height and width; empty: each image as large as it is
+  Extents canvas = {};  ///< height and width; empty: each image as large as it is
   Fit fit = Fit::exact;
   int level = 0;           ///< of a pyramid
   double micrometres = 0;  ///< size of a pixel, instead of a level; 0: not asked for

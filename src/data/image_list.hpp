@@ -9,7 +9,7 @@ namespace mpi4dl {
 struct ListedImage {
   static constexpr int64_t kUnknown = -1;
 
-  std::string path;
+  std::string path = {};
   int64_t label = kUnknown;
   uint64_t key = 0;  ///< from its name below the folder: decides what --val-fraction holds out
   bool validation = false;

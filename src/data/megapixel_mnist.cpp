@@ -3,6 +3,7 @@
 #include <vips/vips.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
@@ -119,7 +120,7 @@ MegapixelMnist::Image MegapixelMnist::make(int64_t index) const {
 }
 
 void write_pyramid(const std::string& path, const std::vector<uint8_t>& pixels, int64_t size) {
-  ensure(VIPS_INIT("mpi4dl") == 0, "libvips does not start: {}", vips_error_buffer());
+  if (VIPS_INIT("mpi4dl") != 0) throw Error("libvips does not start");
   VipsImage* image =
       vips_image_new_from_memory(pixels.data(), pixels.size(), static_cast<int>(size),
                                  static_cast<int>(size), 1, VIPS_FORMAT_UCHAR);
