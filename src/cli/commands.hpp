@@ -16,6 +16,9 @@ using Command = std::function<int(Session&)>;
 /// `mpi4dl bench halo`: adds the command to `bench` and sets `chosen` when it is used.
 void add_bench_halo(CLI::App& bench, Command& chosen);
 
+/// `mpi4dl bench train`.
+void add_bench_train(CLI::App& bench, Command& chosen);
+
 /// `mpi4dl data make-megapixel-mnist`.
 void add_make_megapixel_mnist(CLI::App& data, Command& chosen);
 

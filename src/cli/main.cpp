@@ -43,6 +43,7 @@ int run(Session& session, int argc, char** argv) {
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");
   bench->require_subcommand(1);
   add_bench_halo(*bench, chosen);
+  add_bench_train(*bench, chosen);
 
   session.doing("reading the command line");
   try {

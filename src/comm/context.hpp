@@ -15,6 +15,13 @@ struct Traffic {
   int64_t bytes = 0;
 };
 
+/// Seconds that this rank has not computed so far; see IdleSection.
+struct IdleTime {
+  double communication = 0;  ///< in exchanges and reductions, until they were finished
+  double waiting = 0;        ///< until another stage had made something, or ended its step
+  bool in_section = false;
+};
+
 /// What every communicator of a session shares: how to wait and how to carry messages.
 struct CommContext {
   double timeout_seconds = 300;                  ///< a longer wait ends the job
@@ -25,6 +32,7 @@ struct CommContext {
   int world_rank = 0;
   std::shared_ptr<SharedMemory> shared_memory;  ///< null where the node has none
   Traffic sent;
+  mutable IdleTime idle;           ///< waits count in it, and change nothing else
   std::string doing = "starting";  ///< for the sentence of a failing rank
 };
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/idle_section.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -55,6 +56,8 @@ void Waiting::check_time(const std::function<WaitReason()>& reason) {
 
 void wait_until(const std::function<bool()>& done, const CommContext& context,
                 const std::function<WaitReason()>& reason) {
+  if (done()) return;
+  const IdleSection section(context, &IdleTime::communication);
   Waiting waiting(context);
   while (!done()) waiting.pause(reason);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/idle_section.hpp"
 #include "exchange/transport.hpp"
 
 namespace mpi4dl {
@@ -40,12 +41,14 @@ void combine_local(Combine how, const std::vector<Box>& boxes, const Patch& from
 
 /// Incoming routes are finished in the order of their peers, so that sums do not depend on timing.
 struct Redistribution::Flight::State {
+  const CommContext& context;
   Combine how;
   Patch to;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
 
   void finish() {
+    const IdleSection section(context, &IdleTime::communication);
     for (Incoming& route : incoming)
       route.receive(
           [this](const Box& box, const Strided& values) { combine(how, to, box, values); });
@@ -55,7 +58,9 @@ struct Redistribution::Flight::State {
   static Flight launch(Combine how, const Link& link, const std::vector<Route>& sends,
                        const std::vector<Route>& receives, const std::vector<Box>& local,
                        const Patch& from, const Patch& to) {
-    auto state = std::make_unique<State>(State{how, to, {}, {}});
+    const CommContext& context = link.comm.context();
+    const IdleSection section(context, &IdleTime::communication);
+    auto state = std::make_unique<State>(State{context, how, to, {}, {}});
     state->incoming.reserve(receives.size());
     for (const Route& route : receives)
       state->incoming.emplace_back(link, route, to, /*in_place=*/how == Combine::copy);

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "comm/idle_section.hpp"
+
 namespace mpi4dl {
 namespace {
 
@@ -25,7 +27,8 @@ Stage::Sized::Sized(const PipelinePlan& pipeline, const Crew& crew, const StageO
   }
 }
 
-std::map<int, Patch> Stage::Arrival::take() {
+std::map<int, Patch> Stage::Arrival::take(const CommContext& context) {
+  const IdleSection section(context, &IdleTime::waiting);
   for (auto& flight : flights) flight.finish();
   return std::move(values);
 }
@@ -62,7 +65,7 @@ Box Stage::image_box(int64_t images) const {
 void Stage::forward(int number, const MicroBatch& images, const StepContext& step) {
   expect_forward(number, images);
   Sized& here = sized(static_cast<int64_t>(images.size()));
-  std::map<int, Patch> inputs = inputs_.extract(number).mapped().take();
+  std::map<int, Patch> inputs = inputs_.extract(number).mapped().take(crew_.group.context());
   if (const Box box = image_box(static_cast<int64_t>(images.size())); box.axes() > 0)
     inputs[here.plan.graph().input().id] = {box, step.feed.pixels(images, box)};
   auto& live = live_
@@ -112,7 +115,7 @@ void Stage::expect_backward(int number) {
 void Stage::backward(int number, const std::function<void(int)>& cell_done) {
   expect_backward(number);
   Live& live = live_.at(number);
-  std::map<int, Patch> gradients = gradients_.extract(number).mapped().take();
+  std::map<int, Patch> gradients = gradients_.extract(number).mapped().take(crew_.group.context());
   if (live.loss_gradient.data.defined())
     gradients[live.sized->plan.graph().output()] = live.loss_gradient;
   std::map<int, Patch> backward = live.batch.backward(gradients, cell_done);
@@ -132,6 +135,7 @@ void Stage::send(Redistribution::Flight flight) {
 /// Without backwards nothing else stops a fast stage from running far ahead of a slow one, with all
 /// that it made in memory.
 void Stage::limit_sending(size_t most) {
+  const IdleSection section(crew_.group.context(), &IdleTime::waiting);
   while (sending_.size() > most) {
     sending_.front().finish();
     sending_.pop_front();

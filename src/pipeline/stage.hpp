@@ -71,7 +71,7 @@ class Stage {
   struct Arrival {
     std::map<int, Patch> values;
     std::vector<Redistribution::Flight> flights;
-    std::map<int, Patch> take();
+    std::map<int, Patch> take(const CommContext& context);
   };
   struct Live {
     Sized* sized;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "comm/idle_section.hpp"
 #include "comm/memory_meter.hpp"
 #include "train/loss.hpp"
 
@@ -100,6 +101,7 @@ void Trainer::add_up(StepReport& report) const {
   const bool stop = options_.stop_requested && options_.stop_requested();
   at::Tensor sums =
       at::tensor({report.loss, static_cast<double>(report.correct), stop ? 1.0 : 0.0}, at::kDouble);
+  const IdleSection section(world_.context(), &IdleTime::waiting);
   world_.all_reduce(sums);
   report.loss = sums[0].item<double>();
   report.correct = static_cast<int64_t>(sums[1].item<double>());

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/idle_section.hpp"
 #include "support/scoped.hpp"
 #include "support/world.hpp"
 
@@ -102,6 +103,45 @@ TEST(WaitUntil, GivesUpWhenTimeIsUpAndNotBefore) {
   EXPECT_GE(waited.count(), 0.2);
   EXPECT_LT(waited.count(), 10);
   EXPECT_NE(sentence.find("for rank 7 (paper of 42 bytes)"), std::string::npos) << sentence;
+}
+
+/// How much longer this rank was idle.
+IdleTime idle_during(const std::function<void()>& work) {
+  const IdleTime before = world().context().idle;
+  work();
+  const IdleTime after = world().context().idle;
+  return {after.communication - before.communication, after.waiting - before.waiting};
+}
+
+void wait_for(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  wait_until([&] { return std::chrono::steady_clock::now() >= end; }, world().context(),
+             [] { return WaitReason{}; });
+}
+
+TEST(IdleTime, CountsWaits) {
+  const IdleTime idle = idle_during([] { wait_for(std::chrono::milliseconds(20)); });
+  EXPECT_GE(idle.communication, 0.019);
+  EXPECT_EQ(idle.waiting, 0);
+}
+
+TEST(IdleTime, IsOfTheOutermostKind) {
+  const IdleTime idle = idle_during([] {
+    const IdleSection stage(world().context(), &IdleTime::waiting);
+    wait_for(std::chrono::milliseconds(20));
+  });
+  EXPECT_EQ(idle.communication, 0);
+  EXPECT_GE(idle.waiting, 0.019);
+}
+
+TEST(IdleTime, EndsWithAWaitThatFails) {
+  EXPECT_NE(sentence_of(/*timeout_seconds=*/0.01,
+                        [] {
+                          wait_until([] { return false; }, world().context(),
+                                     [] { return WaitReason{"paper", 42, 7, nullptr}; });
+                        }),
+            "");
+  EXPECT_GE(idle_during([] { wait_for(std::chrono::milliseconds(5)); }).communication, 0.004);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "data/noise.hpp"
 #include "models/registry.hpp"
-#include "support/oracle/amoebanet.hpp"
-#include "support/oracle/resnet.hpp"
+#include "plain/amoebanet.hpp"
+#include "plain/resnet.hpp"
 #include "support/world.hpp"
 #include "train/loss.hpp"
 #include "train/proof.hpp"
@@ -132,12 +132,12 @@ TEST_P(ResNetOracle, GivesTheSameStep) {
                              .resnet_version = c.version,
                              .depth = c.depth,
                              .global_pool_head = c.global_pool_head};
-  const oracle::ResNetOptions same{.version = c.version,
+  const plain::ResNetOptions same{.version = c.version,
                                    .depth = c.depth,
                                    .height = c.height,
                                    .width = c.width,
                                    .global_pool_head = c.global_pool_head};
-  expect_equal(build_model(options), oracle::ResNet(same));
+  expect_equal(build_model(options), plain::ResNet(same));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -165,8 +165,8 @@ TEST_P(AmoebaNetOracle, GivesTheSameStep) {
                              .image = {c.height, c.width},
                              .num_layers = c.layers,
                              .num_filters = c.filters};
-  const oracle::AmoebaNetOptions same{.num_layers = c.layers, .num_filters = c.filters};
-  expect_equal(build_model(options), oracle::AmoebaNet(same));
+  const plain::AmoebaNetOptions same{.num_layers = c.layers, .num_filters = c.filters};
+  expect_equal(build_model(options), plain::AmoebaNet(same));
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, AmoebaNetOracle,

@@ -1,5 +1,6 @@
 // AmoebaNet-D, written as plainly as possible: one process, whole images, NCHW.
-// Tests compare the distributed model with this one, so the two share no code.
+// Tests compare the distributed model with this one, and benchmarks race against it, so the two
+// share no code.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 
-namespace mpi4dl::oracle {
+namespace mpi4dl::plain {
 
 struct AmoebaNetOptions {
   int num_layers = 18;  ///< Normal cells, a multiple of 3; reductions and stems come on top.
@@ -33,4 +34,4 @@ struct AmoebaNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(AmoebaNet);
 
-}  // namespace mpi4dl::oracle
+}  // namespace mpi4dl::plain

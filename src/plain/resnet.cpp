@@ -1,10 +1,10 @@
-#include "resnet.hpp"
+#include "plain/resnet.hpp"
 
 #include <string>
 
 #include <torch/nn.h>
 
-namespace mpi4dl::oracle {
+namespace mpi4dl::plain {
 
 namespace nn = torch::nn;
 
@@ -148,4 +148,4 @@ torch::Tensor ResNetImpl::forward(const torch::Tensor& images) {
   return head_->forward(x);
 }
 
-}  // namespace mpi4dl::oracle
+}  // namespace mpi4dl::plain

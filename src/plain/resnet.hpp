@@ -1,5 +1,6 @@
 // ResNet for CIFAR-like images, written as plainly as possible: one process, whole images, NCHW.
-// Tests compare the distributed model with this one, so the two share no code.
+// Tests compare the distributed model with this one, and benchmarks race against it, so the two
+// share no code.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/pimpl.h>
 
-namespace mpi4dl::oracle {
+namespace mpi4dl::plain {
 
 struct ResNetOptions {
   int version = 2;  ///< 1: depth 6n+2, activation after the addition. 2: depth 9n+2, before it.
@@ -36,4 +37,4 @@ struct ResNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(ResNet);
 
-}  // namespace mpi4dl::oracle
+}  // namespace mpi4dl::plain

@@ -1,4 +1,4 @@
-#include "amoebanet.hpp"
+#include "plain/amoebanet.hpp"
 
 #include <array>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include <torch/nn.h>
 
-namespace mpi4dl::oracle {
+namespace mpi4dl::plain {
 
 namespace nn = torch::nn;
 
@@ -208,4 +208,4 @@ torch::Tensor AmoebaNetImpl::forward(const torch::Tensor& images) {
   return classify_->forward(previous);
 }
 
-}  // namespace mpi4dl::oracle
+}  // namespace mpi4dl::plain

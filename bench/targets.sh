@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# targets.sh [--quick]: measures what this system promises, each against something else in the same
+# run, and prints a table. Takes about 20 minutes on two quiet cores; --quick takes fewer repeats.
+# The last row but one needs root.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+resnet=(--model resnet --depth 110)
+amoebanet=(--model amoebanet --num-layers 6 --num-filters 64)
+tiles=(--split-size 2 --num-spatial-parts 4)
+often=(--warmup 2 --iterations "$(iterations 9 3)")
+seldom=(--warmup 1 --iterations "$(iterations 5 2)")
+
+# ratio_row WHAT NAME BOUND: the ratio of that run.
+ratio_row() {
+  local ratio
+  ratio=$(figure "$2" 'round(r["ratio"], 3)')
+  row "$1" "$ratio" "at least $3" "$(within "$ratio" '>=' "$3")"
+}
+
+against_plain() {
+  local common=(--image-size 256 --batch-size 2 "${seldom[@]}")
+  race resnet-5 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}"
+  ratio_row "ResNet-110 256², 4 tiles + 1, against plain libtorch" resnet-5 1.10
+  race resnet-5-bf16 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --dtype bfloat16
+  ratio_row "the same in bfloat16, against float32" resnet-5-bf16 1.9
+  race amoebanet-5 5 "${amoebanet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 "${often[@]}"
+  ratio_row "AmoebaNet (L6, F64) 256², 4 tiles + 1, against plain libtorch" amoebanet-5 1.05
+  race_alone resnet-1 "${resnet[@]}" "${common[@]}"
+  ratio_row "ResNet-110 256², one rank, all threads, against plain libtorch" resnet-1 1.15
+  race_alone amoebanet-1 "${amoebanet[@]}" --image-size 256 --batch-size 2 "${often[@]}"
+  ratio_row "AmoebaNet (L6, F64) 256², one rank, all threads, against plain libtorch" amoebanet-1 1.35
+}
+
+two_ranks() {
+  OMP_NUM_THREADS=1 race two-tiles 2 "${resnet[@]}" --stages 2x1 --image-size 512 --batch-size 1 \
+    --against one-rank "${seldom[@]}"
+  ratio_row "ResNet-110 512², 2 tiles on 2 ranks against 1 rank, 1 thread each" two-tiles 1.9
+}
+
+# halo NAME WORDS ARGUMENT...: the exchange against bare MPI.
+halo() {
+  local name=halo-$1 words=$2 ratio ms
+  shift 2
+  step "$name: mpirun -np 4 mpi4dl bench halo $*" "bench-$name" \
+    mpirun -np 4 "$mpi4dl" bench halo --json "$figures/$name.json" --validate "$@"
+  ratio=$(figure "$name" 'round(r["ratio_to_bare_mpi"], 3)')
+  row "halo exchange, $words, against bare MPI" "$ratio" "at most 1.25" "$(within "$ratio" '<=' 1.25)"
+}
+
+halos() {
+  local repeats=(--image-size 1024 --warmup 20 --iterations "$(iterations 400 100)") ms
+  halo 3-1 "1024², 3 channels, halo 1" --in-channels 3 --halo-len 1 "${repeats[@]}"
+  halo 3-3 "1024², 3 channels, halo 3" --in-channels 3 --halo-len 3 "${repeats[@]}"
+  halo 64-1 "1024², 64 channels, halo 1" --in-channels 64 --halo-len 1 "${repeats[@]}"
+  halo 64-3 "1024², 64 channels, halo 3" --in-channels 64 --halo-len 3 "${repeats[@]}"
+  ms=$(figure halo-3-3 'round(r["median_ms"], 4)')
+  row "halo exchange, 1024², 3 channels, halo 3, against MPI4DL's 2.56 ms" "$ms ms" \
+    "at most 0.128 ms" "$(within "$ms" '<=' 0.128)"
+}
+
+# memory NAME WORDS BOUND_MIB ARGUMENT...: of the largest tile rank, which holds 3294 MiB in MPI4DL.
+memory() {
+  local name=memory-$1 words=$2 bound=$3 mib
+  shift 3
+  race "$name" 5 "${resnet[@]}" "${tiles[@]}" --image-size 512 --batch-size 2 --against nothing \
+    --warmup 0 --iterations 1 "$@"
+  mib=$(figure "$name" 'round(max(k["resident_bytes"] for k in r["ranks"][:4]) / 2**20)')
+  row "memory of a tile rank, ResNet-110 512², batch 2$words" "$mib MiB" "at most $bound MiB" \
+    "$(within "$mib" '<=' "$bound")"
+}
+
+designs() {
+  local name=d2-free ratio
+  local d2=(--model resnet --depth 29 --stages 2x2 --image-size 256 --batch-size 1 --halo-D2 --fused-layers 2
+            --against design-1 "${often[@]}")
+  race $name 4 "${d2[@]}"
+  ratio_row "--halo-D2 against design 1, messages on one node" $name 0.95
+  if [ "$(id -u)" = 0 ]; then
+    step "d2-1ms: emulated-network.sh --delay 1ms 4 mpi4dl bench train ${d2[*]}" bench-d2-1ms \
+      bench/emulated-network.sh --delay 1ms --rate 10gbit 4 \
+      "$mpi4dl" bench train --json "$figures/d2-1ms.json" "${d2[@]}"
+    ratio_row "--halo-D2 against design 1, a message takes 1 ms" d2-1ms 1.00
+  fi
+}
+
+against_plain
+two_ranks
+halos
+memory kept "" 1647
+memory recompute ", --recompute" 659 --recompute
+designs
+print_table "figure"
