@@ -19,6 +19,9 @@ void add_bench_halo(CLI::App& bench, Command& chosen);
 /// `mpi4dl bench train`.
 void add_bench_train(CLI::App& bench, Command& chosen);
 
+/// `mpi4dl export`.
+void add_export(CLI::App& app, Command& chosen);
+
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
 

@@ -33,6 +33,7 @@ int run(Session& session, int argc, char** argv) {
   Command chosen;
   add_train(app, chosen);
   add_plan(app, chosen);
+  add_export(app, chosen);
   add_verify(app, chosen);
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");
   bench->require_subcommand(1);

@@ -1,8 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/error.hpp"
+#include "base/stop_signal.hpp"
+#include "cli/checkpoint_flags.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_flags.hpp"
@@ -12,6 +15,7 @@
 #include "cli/training_flags.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
+#include "train/weights.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -20,6 +24,7 @@ struct TrainFlags {
   ModelFlags model;
   TrainingFlags training;
   DataFlags data;
+  CheckpointFlags checkpoints;
   int64_t epochs = 1;
   std::string json_log;
   bool verbose = false;
@@ -43,6 +48,7 @@ int run_train(Session& session, const TrainFlags& flags) {
   session.doing("building the model");
   const Communicator& world = session.world();
   flags.training.check();
+  const CheckpointOptions keeping = flags.checkpoints.options();
   const Layout layout(flags.training.parallel.options, world.size());
   const Graph graph = build_model(flags.model.model());
   const BatchShape batch = flags.training.batch_shape(layout);
@@ -60,15 +66,28 @@ int run_train(Session& session, const TrainFlags& flags) {
            size, batch.effective());
   options.learning_rate.total = TrainLoop::steps_of_epoch(size, batch.effective()) * flags.epochs;
 
+  // Without checkpoints there is nothing to save, and a signal ends the run as it ends others.
+  std::optional<StopSignal> signal;
+  if (!keeping.folder.empty()) signal.emplace();
+  options.stop_requested = [&] { return signal && signal->came(); };
+
   session.doing("preparing to train");
   Trainer trainer(graph, layout,
                   share_work(layout, batch, flags.training.schedule_kind(), world.rank()), options,
                   world);
   if (session.first()) std::printf("%s\n", describe(graph, layout, flags, options).c_str());
 
-  TrainLoop loop(session, trainer, *data.training,
+  session.doing("reading weights");
+  if (!flags.checkpoints.weights.empty()) load_weights(flags.checkpoints.weights, trainer, world);
+  Checkpointing checkpoints(keeping,
+                            decisive_settings(flags.model, flags.training, batch.effective()),
+                            world, [&](const std::string& sentence) {
+                              if (session.first()) std::printf("%s\n", sentence.c_str());
+                            });
+  const Position start = checkpoints.resume(trainer);
+  TrainLoop loop(session, trainer, *data.training, checkpoints,
                  {.epochs = flags.epochs, .seed = options.seed, .json_log = flags.json_log});
-  loop.run();
+  loop.run(start);
   if (flags.verbose) print_ranks(session, layout, trainer, loop.peak_bytes());
   return 0;
 }
@@ -86,6 +105,7 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->data.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
+  flags->checkpoints.add_to(*train);
   train->add_option("--json-log", flags->json_log,
                     "Write a line of JSON for each step to this file");
   train->add_flag("-v,--verbose", flags->verbose, "Show what each rank holds and needs");

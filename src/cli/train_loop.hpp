@@ -7,6 +7,7 @@
 #include "comm/session.hpp"
 #include "data/dataset.hpp"
 #include "report/progress.hpp"
+#include "train/checkpointing.hpp"
 #include "train/trainer.hpp"
 
 namespace mpi4dl {
@@ -21,25 +22,21 @@ struct TrainLoopOptions {
 /// rank has one.
 class TrainLoop {
  public:
-  TrainLoop(Session& session, Trainer& trainer, const Dataset& data, TrainLoopOptions options);
+  TrainLoop(Session& session, Trainer& trainer, const Dataset& data, Checkpointing& checkpoints,
+            TrainLoopOptions options);
 
   /// Optimizer steps of an epoch over `images`; what does not fill a batch is left out.
   static int64_t steps_of_epoch(int64_t images, int64_t effective_batch) {
     return images / effective_batch;
   }
 
-  /// From the start position to the last epoch's end. Collective over the world.
-  void run();
+  /// From here to the last epoch's end, or until a rank is asked to stop. Collective over the
+  /// world.
+  void run(Position from);
   /// The most that activations took on this rank.
   int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
-  /// Where the run goes on: after `step` steps of `epoch`.
-  struct Position {
-    int64_t epoch = 1;
-    int64_t step = 0;
-  };
-  Position start() const { return {}; }
   void run_epoch(Position from);
   void run_step(int64_t epoch, int64_t step, const std::vector<int64_t>& samples);
   /// What follows a step: reports, evaluation, checkpoints.
@@ -48,11 +45,13 @@ class TrainLoop {
   Session& session_;
   Trainer& trainer_;
   const Dataset& data_;
+  Checkpointing& checkpoints_;
   TrainLoopOptions options_;
   int64_t steps_;  // of an epoch
   StepLog log_;
   Progress progress_;
   int64_t peak_bytes_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace mpi4dl

@@ -20,11 +20,6 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return shape.empty() ? "one number" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
-/// What an optimizer remembers has a slash in its name. Python's batch norm counts its batches.
-bool is_weight(const std::string& name) {
-  return name.find('/') == std::string::npos && !name.ends_with(".num_batches_tracked");
-}
-
 /// Every zip archive begins so, and with it what torch.save writes.
 bool is_archive(const std::string& path) {
   std::string begin(2, ' ');
@@ -33,7 +28,23 @@ bool is_archive(const std::string& path) {
   return begin == "PK";
 }
 
+/// Only the weights among the tensors that this rank holds.
+void load_held(const std::string& path, const Graph& graph, const TensorMap& held,
+               const Communicator& world) {
+  const std::unique_ptr<TensorSource> weights = open_weights(path);
+  check_weights(*weights, path, graph);
+  run_together(world, [&] {
+    weights->check_files(world.rank(), world.size());
+    for (const auto& [name, values] : held)
+      if (is_weight(name)) copy_tensor(*weights, name, values);
+  });
+}
+
 }  // namespace
+
+bool is_weight(const std::string& name) {
+  return name.find('/') == std::string::npos && !name.ends_with(".num_batches_tracked");
+}
 
 std::unique_ptr<TensorSource> open_weights(const std::string& path) {
   validate(std::filesystem::exists(path), "there are no weights '{}'", path);
@@ -69,15 +80,21 @@ void copy_tensor(const TensorSource& source, const std::string& name, const at::
   to.copy_(source.read(name));
 }
 
+void load_weights(const std::string& path, const Graph& graph,
+                  const std::map<int, std::unique_ptr<Parameters>>& parameters,
+                  const Communicator& world) {
+  TensorMap held;
+  for (const auto& [stage, values] : parameters) {
+    held.merge(values->trainable());
+    held.merge(values->statistics());
+  }
+  load_held(path, graph, held, world);
+}
+
 void load_weights(const std::string& path, Trainer& trainer, const Communicator& world) {
-  const std::unique_ptr<TensorSource> weights = open_weights(path);
-  check_weights(*weights, path, trainer.graph());
-  run_together(world, [&] {
-    weights->check_files(world.rank(), world.size());
-    for (const auto& [stage, state] : trainer.state())
-      for (const auto& [name, values] : state)
-        if (is_weight(name)) copy_tensor(*weights, name, values);
-  });
+  TensorMap held;
+  for (auto& [stage, state] : trainer.state()) held.merge(TensorMap(state));
+  load_held(path, trainer.graph(), held, world);
   trainer.go_on(0);
 }
 

@@ -1,0 +1,112 @@
+// Tensors survive the way to a disk and back, and what is not a file of tensors is refused.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "storage/safetensors.hpp"
+#include "storage/torch_file.hpp"
+#include "support/scratch.hpp"
+
+namespace mpi4dl {
+namespace {
+
+const std::vector<c10::ScalarType> kTypes{at::kDouble, at::kFloat, at::kHalf, at::kBFloat16,
+                                          at::kLong,   at::kInt,   at::kByte};
+
+TensorMap samples() {
+  TensorMap tensors;
+  for (const c10::ScalarType type : kTypes) {
+    const std::string name = c10::toString(type);
+    tensors["channels.last." + name] = at::arange(2 * 3 * 4 * 5)
+                                           .view({2, 3, 4, 5})
+                                           .to(type)
+                                           .contiguous(at::MemoryFormat::ChannelsLast);
+    tensors["transposed." + name] = at::arange(6).view({2, 3}).to(type).t();
+    tensors["number." + name] = at::ones({}, type);
+    tensors["nothing." + name] = at::zeros({0, 3}, type);
+  }
+  return tensors;
+}
+
+void expect_same(const TensorSource& found, const TensorMap& expected) {
+  ASSERT_EQ(found.tensors().size(), expected.size());
+  for (const auto& [name, values] : expected) {
+    const TensorInfo info{values.scalar_type(), values.sizes().vec()};
+    ASSERT_TRUE(found.tensors().at(name) == info) << name;
+    EXPECT_TRUE(at::equal(found.read(name), values)) << name;
+    EXPECT_TRUE(found.read(name).is_contiguous()) << name;
+  }
+}
+
+std::string failure(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(Safetensors, KeepsTypesShapesAndValues) {
+  const testing::Scratch scratch;
+  const Digest digest = write_safetensors(scratch / "a", samples());
+  EXPECT_EQ(digest, digest_of(scratch / "a"));
+  expect_same(SafetensorsFile(scratch / "a"), samples());
+}
+
+TEST(Safetensors, TensorsBeginAtAMultipleOfEight) {
+  const testing::Scratch scratch;
+  write_safetensors(scratch / "a", {{"x", at::ones({3})}});
+  EXPECT_EQ(file_size(scratch / "a") % 8, 3 * 4 % 8);
+}
+
+TEST(Safetensors, RefusesWhatIsNone) {
+  const testing::Scratch scratch;
+  write_safetensors(scratch / "whole", {{"x", at::ones({64})}});
+  const std::string whole = read_text(scratch / "whole");
+  for (size_t length = 0; length < whole.size(); ++length) {
+    write_durably(scratch / "cut", whole.substr(0, length));
+    EXPECT_NE(failure([&] { SafetensorsFile(scratch / "cut"); }).find("is no safetensors file"),
+              std::string::npos)
+        << length;
+  }
+}
+
+TEST(TorchFile, KeepsTypesShapesAndValues) {
+  const testing::Scratch scratch;
+  write_torch_file(scratch / "a.pt", samples());
+  expect_same(TorchFile(scratch / "a.pt"), samples());
+}
+
+TEST(TorchFile, RefusesWhatIsNone) {
+  const testing::Scratch scratch;
+  write_durably(scratch / "a.pt", "PK, but no archive");
+  EXPECT_NE(failure([&] { TorchFile(scratch / "a.pt"); }).find("is no file of torch.save"),
+            std::string::npos);
+}
+
+TEST(StateDictPickle, RefusesCodeAndOtherObjects) {
+  // os.system("true"), in the form that runs it when Python reads it.
+  EXPECT_EQ(failure([] {
+              read_state_dict(
+                  "\x80\x02"
+                  "cos\nsystem\nX\x04\x00\x00\x00true\x85R.");
+            }),
+            "it is not built as a state_dict");
+  EXPECT_EQ(failure([] {
+              read_state_dict(
+                  "\x80\x02}X\x01\x00\x00\x00"
+                  "aK\x01s.");
+            }),
+            "it ends too early");
+}
+
+TEST(DurableFile, SaysWhatFailed) {
+  EXPECT_EQ(failure([] { DurableFile("/nowhere/file"); }),
+            "cannot create '/nowhere/file': No such file or directory");
+  EXPECT_EQ(failure([] { write_durably("/dev/full", "text"); }),
+            "cannot write '/dev/full': No space left on device");
+}
+
+}  // namespace
+}  // namespace mpi4dl
