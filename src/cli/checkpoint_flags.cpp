@@ -56,8 +56,6 @@ Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlag
     settings["--num-layers"] = std::to_string(options.num_layers);
     settings["--num-filters"] = std::to_string(options.num_filters);
   }
-  if (training.optimizer == "sgd")
-    settings["--momentum"] = fmt::format("{}", training.trainer.optimizer.momentum);
   return settings;
 }
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 
@@ -22,6 +22,7 @@ constexpr size_t kPiece = size_t{1} << 20;
 }
 
 void add(Digest& digest, const void* data, size_t bytes) {
+  if (bytes == 0) return;  // the data of nothing may be null, which zlib takes for a new beginning
   digest.crc32 = static_cast<uint32_t>(
       crc32_z(digest.crc32, static_cast<const Bytef*>(data), static_cast<z_size_t>(bytes)));
   digest.bytes += static_cast<int64_t>(bytes);
@@ -94,9 +95,9 @@ Digest write_durably(const std::string& path, const std::string& text) {
 Digest digest_of(const std::string& path) {
   const Reader file(path);
   Digest digest;
-  std::vector<char> piece(kPiece);
-  while (const size_t got = file.read(piece.data(), piece.size(), digest.bytes))
-    add(digest, piece.data(), got);
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);
+  while (const size_t got = file.read(piece.get(), kPiece, digest.bytes))
+    add(digest, piece.get(), got);
   return digest;
 }
 

@@ -93,7 +93,8 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
     const std::string text = read_header(path_);
     const auto data = static_cast<int64_t>(sizeof(uint64_t) + text.size());
     const int64_t size = file_size(path_);
-    for (const auto& [name, entry] : Json::parse(text).items()) {
+    const Json header = Json::parse(text);
+    for (const auto& [name, entry] : header.items()) {
       if (name == "__metadata__") continue;
       const TensorInfo info{type_from_safetensors(entry.at("dtype")), entry.at("shape")};
       const auto offsets = entry.at("data_offsets").get<std::pair<int64_t, int64_t>>();

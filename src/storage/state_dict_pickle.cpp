@@ -231,10 +231,11 @@ class Machine {
     const auto& given = expect(arguments, Item::Kind::sequence).items;
     const std::string& name = expect(function, Item::Kind::name).text;
     if (name == "collections.OrderedDict") return push({.kind = Item::Kind::dict});
-    ensure(given.size() >= 3, "it is not built as a state_dict");
-    if (name == "torch._utils._rebuild_parameter") return stack_.push_back(given[0]);
-    ensure(name == "torch._utils._rebuild_tensor_v2" && given.size() >= 4,
+    const bool parameter = name == "torch._utils._rebuild_parameter";
+    ensure(parameter || name == "torch._utils._rebuild_tensor_v2",
            "it holds an object of {}; save a state_dict alone", name);
+    ensure(given.size() >= (parameter ? 1 : 4), "it is not built as a state_dict");
+    if (parameter) return stack_.push_back(given[0]);
     const Item& storage = expect(given[0], Item::Kind::storage);
     push({.kind = Item::Kind::tensor,
           .tensor = {.info = {storage.tensor.info.type, integers(given[2])},

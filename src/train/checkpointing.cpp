@@ -61,12 +61,16 @@ void Checkpointing::after_step(const Trainer& trainer, const Position& done, int
   if (world_.rank() == 0) folder_.prune(trainer.steps(), options_.keep);
 }
 
-/// As the first rank sees them: file systems of other nodes may be a little late.
+/// As the first rank sees them: file systems of other nodes may be a little late. A folder that
+/// cannot be written to is found out now, not after hours of training.
 std::vector<int64_t> Checkpointing::steps() const {
   std::vector<int64_t> found;
   if (!enabled()) return found;
   run_together(world_, [&] {
-    if (world_.rank() == 0) found = folder_.steps();
+    if (world_.rank() != 0) return;
+    folder_.begin(0);
+    folder_.abandon(0);
+    found = folder_.steps();
   });
   const auto count = all_gather(world_, static_cast<int64_t>(found.size()))[0];
   found.resize(count);

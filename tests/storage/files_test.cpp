@@ -86,19 +86,19 @@ TEST(TorchFile, RefusesWhatIsNone) {
 }
 
 TEST(StateDictPickle, RefusesCodeAndOtherObjects) {
+  using std::string_view_literals::operator""sv;
   // os.system("true"), in the form that runs it when Python reads it.
   EXPECT_EQ(failure([] {
               read_state_dict(
                   "\x80\x02"
-                  "cos\nsystem\nX\x04\x00\x00\x00true\x85R.");
+                  "cos\nsystem\nX\x04\0\0\0true\x85R."sv);
             }),
-            "it is not built as a state_dict");
-  EXPECT_EQ(failure([] {
-              read_state_dict(
-                  "\x80\x02}X\x01\x00\x00\x00"
-                  "aK\x01s.");
-            }),
-            "it ends too early");
+            "it holds an object of os.system; save a state_dict alone");
+  EXPECT_EQ(failure([] { read_state_dict("\x80\x02}X\x01\0\0\0zK\x01s."sv); }),
+            "its entry 'z' is no tensor; save a state_dict alone");
+  EXPECT_EQ(failure([] { read_state_dict("\x80\x02}X\x01\0\0\0z"sv); }), "it ends too early");
+  EXPECT_EQ(failure([] { read_state_dict("\x80\x02K\x01."sv); }), "it holds no state_dict");
+  EXPECT_EQ(failure([] { read_state_dict("s"sv); }), "it is not built as a state_dict");
 }
 
 TEST(DurableFile, SaysWhatFailed) {

@@ -137,7 +137,9 @@ TEST(Checkpoint, LoadsInEveryLayout) {
       expect_same_state(loaded.trainer, checkpoint);
       const double loss = loaded.step();
       // Two directions take half of the batch each, which is another batch norm.
-      if (from.directions() == to.directions()) EXPECT_NEAR(loss, expected, 1e-10 * expected);
+      if (from.directions() == to.directions()) {
+        EXPECT_NEAR(loss, expected, 1e-10 * expected);
+      }
     }
   }
 }
@@ -188,12 +190,12 @@ bool is_whole(const std::string& folder) {
 }
 
 TEST(Checkpoint, NoticesAnyFlippedByteAndAnyMissingEnd) {
+  if (world().size() > 1) GTEST_SKIP() << "one rank is enough";
   const Graph graph = tiny_model();
   const Scratch scratch;
   const CheckpointFolder folder(scratch / "run");
-  Training training(graph, Layout(world().size(), {Grid{}}), adam(at::kFloat));
+  Training training(graph, Layout(1, {Grid{}}), adam(at::kFloat));
   save_checkpoint(folder, training.trainer, {}, world());
-  if (world().rank() != 0) return;
   const std::string path = folder.checkpoint(0);
   ASSERT_TRUE(is_whole(path));
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
@@ -271,8 +273,10 @@ TEST(Weights, TravelFromTrainingToTrainingThroughEveryKindOfFile) {
     load_weights(scratch / path, other.trainer, world());
     EXPECT_EQ(other.trainer.steps(), 0);
     for (const auto& [stage, state] : other.trainer.state())
-      for (const auto& [name, values] : state)
-        if (is_weight(name)) EXPECT_TRUE(at::equal(values, checkpoint.read(name).to(at::kDouble)));
+      for (const auto& [name, values] : state) {
+        if (!is_weight(name)) continue;
+        EXPECT_TRUE(at::equal(values, checkpoint.read(name).to(at::kDouble)));
+      }
   }
 }
 
