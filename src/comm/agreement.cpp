@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/error.hpp"
-
 namespace mpi4dl {
 
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine) {
@@ -21,15 +19,19 @@ std::vector<std::string> gather_texts(const Communicator& ranks, const std::stri
 }
 
 void run_together(const Communicator& ranks, const std::function<void()>& work) {
-  std::string sentence;
+  std::string failure;  // empty, or a letter for its kind and a sentence
   try {
     work();
+  } catch (const UsageError& error) {
+    failure = std::string("u") + error.what();
   } catch (const std::exception& error) {
-    sentence = error.what();
-    if (sentence.empty()) sentence = "an error without words";
+    failure = std::string("e") + error.what();
   }
-  for (const std::string& theirs : gather_texts(ranks, sentence))
-    if (!theirs.empty()) throw Error(theirs);
+  for (const std::string& theirs : gather_texts(ranks, failure)) {
+    if (theirs.empty()) continue;
+    if (theirs[0] == 'u') throw UsageError(theirs.substr(1));
+    throw CommonError(theirs.substr(1));
+  }
 }
 
 }  // namespace mpi4dl

@@ -4,15 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/communicator.hpp"
 
 namespace mpi4dl {
+
+/// A failure that all ranks know of and throw together; one of them speaks for all.
+class CommonError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// One text from each rank, in rank order, on every rank. Collective.
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine);
 
 /// Runs `work`, which is not collective, on every rank. Where it fails on some, all ranks throw the
-/// Error of the first of them: nobody is left waiting, and all can try something else. Collective.
+/// sentence of the first of them, as a CommonError or UsageError: nobody is left waiting, and all
+/// can try something else. Collective.
 void run_together(const Communicator& ranks, const std::function<void()>& work);
 
 }  // namespace mpi4dl

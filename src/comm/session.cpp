@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/agreement.hpp"
 #include "comm/check.hpp"
 #include "comm/shared_memory.hpp"
 
@@ -98,9 +99,11 @@ void Session::fail(const std::exception& error) {
   const char* sentence = from_torch ? from_torch->what_without_backtrace() : error.what();
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
   // Often all ranks fail at once, with the same sentence: the first to speak ends the others. All
-  // ranks read the same command line, so the first rank speaks about its use.
-  const auto turn = usage ? std::chrono::milliseconds(5000) * std::min(world_->rank(), 1)
-                          : std::chrono::milliseconds(100) * std::min(world_->rank(), 20);
+  // ranks read the same command line, so the first rank speaks about its use, and about what all
+  // ranks have agreed on.
+  const bool shared = usage || dynamic_cast<const CommonError*>(&error) != nullptr;
+  const auto turn = shared ? std::chrono::milliseconds(5000) * std::min(world_->rank(), 1)
+                           : std::chrono::milliseconds(100) * std::min(world_->rank(), 20);
   std::this_thread::sleep_for(turn);
   if (usage) {
     std::fprintf(stderr, "mpi4dl: %s\n", sentence);

@@ -88,7 +88,7 @@ void save_checkpoint(const CheckpointFolder& folder, const Trainer& trainer, Man
     });
   } catch (const Error& error) {
     if (first) folder.abandon(about.step);
-    throw Error(
+    throw CommonError(
         fmt::format("the checkpoint of step {} could not be written: {}; older ones are "
                     "as they were",
                     about.step, error.what()));

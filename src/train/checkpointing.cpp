@@ -91,7 +91,7 @@ std::string Checkpointing::newest_whole(const std::vector<int64_t>& steps) const
                        step + 1 == steps.rend() ? "" : ": trying the one before"));
     }
   }
-  throw Error(fmt::format("no checkpoint in {} is whole", options_.folder));
+  throw CommonError(fmt::format("no checkpoint in {} is whole", options_.folder));
 }
 
 void Checkpointing::check_settings(const Checkpoint& checkpoint) const {

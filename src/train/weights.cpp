@@ -31,9 +31,9 @@ bool is_archive(const std::string& path) {
 /// Only the weights among the tensors that this rank holds.
 void load_held(const std::string& path, const Graph& graph, const TensorMap& held,
                const Communicator& world) {
-  const std::unique_ptr<TensorSource> weights = open_weights(path);
-  check_weights(*weights, path, graph);
   run_together(world, [&] {
+    const std::unique_ptr<TensorSource> weights = open_weights(path);
+    check_weights(*weights, path, graph);
     weights->check_files(world.rank(), world.size());
     for (const auto& [name, values] : held)
       if (is_weight(name)) copy_tensor(*weights, name, values);
