@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # targets.sh [--quick]: measures what this system promises, each against something else in the same
 # run, and prints a table. Takes about 20 minutes on two quiet cores; --quick takes fewer repeats.
-# The last row but one needs root.
+# Profiles of operators are in build/bench-resnet-5.log and build/bench-amoebanet-5.log. The last
+# row needs root.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -18,14 +19,24 @@ ratio_row() {
   row "$1" "$ratio" "at least $3" "$(within "$ratio" '>=' "$3")"
 }
 
+# moving_row WHAT NAME: the share of the worst operator that only moves data, in that run's profile.
+moving_row() {
+  local worst
+  worst=$(figure "$2" 'round(100 * max([o["share"] for o in r["profile"]["operators"] if o["moves_data"]], default=0), 2)')
+  row "$1: the worst operator that only moves data" "$worst %" "at most 3 %" "$(within "$worst" '<=' 3)"
+}
+
 against_plain() {
   local common=(--image-size 256 --batch-size 2 "${seldom[@]}")
-  race resnet-5 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}"
+  race resnet-5 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --profile
   ratio_row "ResNet-110 256², 4 tiles + 1, against plain libtorch" resnet-5 1.10
   race resnet-5-bf16 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --dtype bfloat16
   ratio_row "the same in bfloat16, against float32" resnet-5-bf16 1.9
-  race amoebanet-5 5 "${amoebanet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 "${often[@]}"
+  race amoebanet-5 5 "${amoebanet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 "${often[@]}" \
+    --profile
   ratio_row "AmoebaNet (L6, F64) 256², 4 tiles + 1, against plain libtorch" amoebanet-5 1.05
+  moving_row "ResNet-110 256², 4 tiles + 1" resnet-5
+  moving_row "AmoebaNet (L6, F64) 256², 4 tiles + 1" amoebanet-5
   race_alone resnet-1 "${resnet[@]}" "${common[@]}"
   ratio_row "ResNet-110 256², one rank, all threads, against plain libtorch" resnet-1 1.15
   race_alone amoebanet-1 "${amoebanet[@]}" --image-size 256 --batch-size 2 "${often[@]}"
@@ -40,7 +51,7 @@ two_ranks() {
 
 # halo NAME WORDS ARGUMENT...: the exchange against bare MPI.
 halo() {
-  local name=halo-$1 words=$2 ratio ms
+  local name=halo-$1 words=$2 ratio
   shift 2
   step "$name: mpirun -np 4 mpi4dl bench halo $*" "bench-$name" \
     mpirun -np 4 "$mpi4dl" bench halo --json "$figures/$name.json" --validate "$@"
@@ -72,7 +83,7 @@ memory() {
 
 designs() {
   local name=d2-free ratio
-  local d2=(--model resnet --depth 29 --stages 2x2 --image-size 256 --batch-size 1 --halo-D2 --fused-layers 2
+  local d2=(--model resnet --depth 29 --stages 2x2 --image-size 128 --batch-size 1 --halo-D2
             --against design-1 "${often[@]}")
   race $name 4 "${d2[@]}"
   ratio_row "--halo-D2 against design 1, messages on one node" $name 0.95
