@@ -28,6 +28,9 @@ void add_export(CLI::App& app, Command& chosen);
 /// `mpi4dl evaluate`.
 void add_evaluate(CLI::App& app, Command& chosen);
 
+/// `mpi4dl data inspect`: adds the command to `data`.
+void add_data_inspect(CLI::App& data, Command& chosen);
+
 /// `mpi4dl plan`.
 void add_plan(CLI::App& app, Command& chosen);
 

@@ -40,6 +40,7 @@ int run(Session& session, int argc, char** argv) {
   CLI::App* data = app.add_subcommand("data", "Make data sets and look at them");
   data->require_subcommand(1);
   add_make_megapixel_mnist(*data, chosen);
+  add_data_inspect(*data, chosen);
   CLI::App* bench = app.add_subcommand("bench", "Measure this machine and this system");
   bench->require_subcommand(1);
   add_bench_halo(*bench, chosen);

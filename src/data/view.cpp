@@ -20,11 +20,6 @@ Interval reversed(const Interval& interval, int64_t length) {
   return {length - interval.end, length - interval.begin};
 }
 
-/// Rounds towards minus infinity, as the centre of every size should.
-int64_t half(int64_t number) {
-  return number >= 0 ? number / 2 : -((1 - number) / 2);
-}
-
 /// These rows and columns of the image as it is shown, at this size.
 at::Tensor show_inside(Raster& image, const Orientation& orientation, const Extents& shown,
                        const Interval& rows, const Interval& cols) {
@@ -52,7 +47,7 @@ Placement place(const Extents& image, const Extents& canvas, Fit fit, const std:
   if (fit == Fit::exact && (larger || smaller)) refuse("use --fit crop, pad, crop-pad or resize");
   if (fit == Fit::crop && smaller) refuse("--fit crop needs larger images; use crop-pad or resize");
   if (fit == Fit::pad && larger) refuse("--fit pad needs smaller images; use crop-pad or resize");
-  return {image[0], image[1], half(canvas[0] - image[0]), half(canvas[1] - image[1])};
+  return {image[0], image[1], (canvas[0] - image[0]) / 2, (canvas[1] - image[1]) / 2};
 }
 
 at::Tensor show(Raster& image, const Orientation& orientation, const Placement& placement,

@@ -68,8 +68,6 @@ one_rank_and_files() {
 
 complains() {
   refuses "2 stages of 4 + 1 ranks need a multiple of 5 ranks, not 4" 4 --num-spatial-parts 4
-  refuses "--app medical: this version reads no image files" 2 --app medical
-  refuses "--app 2: this version reads no image files" 2 --app 2
   refuses "--app: 9 not in" 2 --app 9
   refuses "3 images to train on are fewer than the effective batch of 64" 2 --num-images 3
   refuses "--balance 3,3 must name 2 positive numbers of cells that sum to 38, not 6" \

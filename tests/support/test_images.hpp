@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mpi4dl::testing {
+
+/// A folder of its own, gone with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// An image in memory: `bands` bytes a pixel, from top to bottom.
+struct Picture {
+  int height = 0, width = 0, bands = 3;
+  std::vector<uint8_t> bytes;
+
+  uint8_t at(int64_t row, int64_t col, int band) const {
+    return bytes[(row * width + col) * bands + band];
+  }
+};
+
+/// A picture on which every place looks different: waves, so that lossy formats can cope, and
+/// noise.
+Picture make_picture(int height, int width, int bands = 3);
+
+/// How a picture is saved. The ending of its name chooses the format.
+struct SaveOptions {
+  std::string save = {};  ///< options of libvips' saver: "tile,tile-width=32,pyramid"
+  int orientation = 1;     ///< as EXIF counts
+  double micrometres = 0;  ///< of a pixel; 0: not said
+  bool sixteen_bits = false;
+  bool floats = false;
+  bool cmyk = false;
+};
+
+void save_picture(const Picture& picture, const std::string& path, const SaveOptions& options = {});
+
+/// Leaves the first bytes of a file.
+void truncate_file(const std::string& path, double share);
+
+/// Overwrites 64 bytes of a file.
+void damage_file(const std::string& path, int64_t from);
+
+}  // namespace mpi4dl::testing
