@@ -44,7 +44,8 @@ void print_header(const std::string& path, const ImageHeader& header) {
   std::string text = fmt::format("{}: {}, {} pixels of {} x {} bits", path, header.format,
                                  size_text(header.shown(0)), header.bands, header.bits);
   if (header.micrometres[0] > 0) text += fmt::format(", {:.4g} um a pixel", header.micrometres[0]);
-  text += header.tile.empty() ? ", rows from the top" : ", tiles of " + size_text(header.tile);
+  text += header.regions ? ", any part can be read" : ", read from the top";
+  if (!header.tile.empty()) text += ", tiles of " + size_text(header.tile);
   std::printf("%s\n", text.c_str());
   for (int level = 0; level < static_cast<int>(header.levels.size()); ++level) {
     const double scale =

@@ -187,6 +187,16 @@ void describe_slide(const Image& image, ImageHeader& header) {
     header.tile = {level_number(0, "tile-height"), level_number(0, "tile-width")};
 }
 
+void check_values(const Image& image, const std::string& path) {
+  const VipsBandFormat format = vips_image_get_format(image.get());
+  const int bands = vips_image_get_bands(image.get());
+  ensure(format == VIPS_FORMAT_UCHAR || format == VIPS_FORMAT_USHORT,
+         "cannot read {}: its values are of type {}, not unsigned integers of 8 or 16 bits", path,
+         vips_enum_nick(VIPS_TYPE_BAND_FORMAT, format));
+  ensure(bands <= 4 || vips_image_guess_interpretation(image.get()) == VIPS_INTERPRETATION_CMYK,
+         "cannot read {}: a pixel has {} values; grey, RGB and CMYK are known", path, bands);
+}
+
 ImageHeader describe(const std::string& path) {
   static const std::map<std::string, std::string> formats{
       {"pngload", "PNG"}, {"jpegload", "JPEG"}, {"tiffload", "TIFF"}, {"openslideload", "slide"}};
@@ -195,7 +205,10 @@ ImageHeader describe(const std::string& path) {
   const std::string name = text_of(image, VIPS_META_LOADER);
   ensure(formats.contains(name), "cannot read {}: it is not PNG, JPEG, TIFF or a slide but for {}",
          path, name);
+  check_values(image, path);
   ImageHeader header;
+  header.loader = loader.operation;
+  header.regions = loader.regions;
   header.format = formats.at(name);
   header.levels = {size_of(image)};
   header.bands = vips_image_get_bands(image.get());
@@ -231,13 +244,6 @@ void transform(Image& image, const Change& change) {
 
 /// Pixel by pixel, so that it does not matter which part of an image is read.
 Image as_rgb(Image image, const std::string& path) {
-  const VipsBandFormat format = vips_image_get_format(image.get());
-  const int bands = vips_image_get_bands(image.get());
-  ensure(format == VIPS_FORMAT_UCHAR || format == VIPS_FORMAT_USHORT,
-         "cannot read {}: its values are of type {}, not unsigned integers of 8 or 16 bits", path,
-         vips_enum_nick(VIPS_TYPE_BAND_FORMAT, format));
-  ensure(bands <= 4 || vips_image_guess_interpretation(image.get()) == VIPS_INTERPRETATION_CMYK,
-         "cannot read {}: a pixel has {} values; grey, RGB and CMYK are known", path, bands);
   transform(image, [](VipsImage* in, VipsImage** out) {
     return vips_copy(in, out, "interpretation", vips_image_guess_interpretation(in), nullptr);
   });
@@ -292,7 +298,7 @@ ImageHeader read_header(const std::string& path) {
 void with_image(const std::string& path, const ImageHeader& header, int level,
                 const std::function<void(Raster&)>& use) {
   try_alone_if_it_fails(path, [&] {
-    VipsRaster raster(as_rgb(load_level(path, find_loader(path), level), path));
+    VipsRaster raster(as_rgb(load_level(path, {header.loader, header.regions}, level), path));
     ensure(raster.height() == header.levels.at(level)[0] &&
                raster.width() == header.levels.at(level)[1],
            "cannot read {}: it has changed since it was first looked at", path);

@@ -12,13 +12,14 @@ namespace mpi4dl {
 
 /// What the header of an image file says.
 struct ImageHeader {
-  std::string format;  ///< "PNG", "JPEG", "TIFF" or "aperio slide"
-  std::vector<Extents>
-      levels;               ///< stored height and width of each, from the finest to the coarsest
-  Extents tile;             ///< height and width of its tiles; none: decoded from the top
-  int bands = 0, bits = 0;  ///< in the file; pixels are always handed over as RGB
+  std::string format;           ///< "PNG", "JPEG", "TIFF" or "aperio slide"
+  std::vector<Extents> levels;  ///< stored heights and widths, from the finest to the coarsest
+  Extents tile;                 ///< height and width of its tiles, where known
+  int bands = 0, bits = 0;      ///< in the file; pixels are always handed over as RGB
   std::array<double, 2> micrometres = {0, 0};  ///< a pixel's height and width; 0: nobody knows
   Orientation orientation;
+  std::string loader;    ///< the operation of libvips that reads it
+  bool regions = false;  ///< parts are read without what is above them
 
   /// Height and width of a level as it is shown.
   Extents shown(int level) const { return orientation.shown(levels.at(level)); }

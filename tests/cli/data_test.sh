@@ -63,7 +63,7 @@ inspects() {
   expect_exit "$code"
 }
 inspects 0 "$data/files/a/0.png" --num-spatial-parts 4
-expect_text "0.png: PNG, 40x48 pixels of 3 x 8 bits, rows from the top"
+expect_text "0.png: PNG, 40x48 pixels of 3 x 8 bits, read from the top"
 expect_text "tile 3: rows 20 to 39, columns 24 to 47, 0.0 MiB as float32"
 inspects 0 "$data/files" --image-size 64 --fit pad --num-spatial-parts 2 --slice-method horizontal --decode
 expect_text "class 1 'b': 20"
