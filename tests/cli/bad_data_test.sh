@@ -94,7 +94,7 @@ medical 2 "has a class 'zebra' that" other_val
 medical 2 "already says what is for validation" split --val-fraction 0.5
 medical 2 "use less than 1" good --val-fraction 1
 medical 2 "--val-fraction: -0.5 is not a number of at least 0" good --val-fraction -0.5
-medical 2 "fewer than the effective batch of 64" good --batch-size 64
+medical 2 "fewer than the effective batch of 2" good --val-fraction 0.9
 medical 2 "the first line of $data/header.csv is 'file;class'" header.csv
 medical 2 "is empty; its first line must be path,label" nothing.csv
 medical 2 "names no images" headline.csv
