@@ -38,7 +38,7 @@ CheckpointOptions CheckpointFlags::options() const {
 }
 
 Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlags& training,
-                                     int64_t effective_batch) {
+                                     int64_t effective_batch, int64_t images) {
   const ModelOptions& options = model.options;
   Manifest::Settings settings{{"--model", options.name},
                               {"--image-size", model.image_size},
@@ -47,7 +47,8 @@ Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlag
                               {"--dtype", training.dtype},
                               {"--batch-norm", training.batch_norm},
                               {"--seed", std::to_string(training.trainer.seed)},
-                              {"an effective batch of", std::to_string(effective_batch)}};
+                              {"an effective batch of", std::to_string(effective_batch)},
+                              {"this number of images:", std::to_string(images)}};
   if (options.name != "amoebanet") {
     settings["--resnet-version"] = std::to_string(options.resnet_version);
     settings["--depth"] = std::to_string(options.depth);

@@ -23,8 +23,9 @@ struct CheckpointFlags {
 };
 
 /// What a run that goes on must be given again: all that decides the numbers, but for the learning
-/// rate and its like, which one may want to change. Where ranks stand is free.
+/// rate and its like, which one may want to change. Where ranks stand is free. `images`: to train
+/// on.
 Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlags& training,
-                                     int64_t effective_batch);
+                                     int64_t effective_batch, int64_t images);
 
 }  // namespace mpi4dl

@@ -99,11 +99,12 @@ int run_train(Session& session, const TrainFlags& flags, const CLI::App& command
 
   session.doing("reading weights");
   if (!flags.checkpoints.weights.empty()) load_weights(flags.checkpoints.weights, trainer, world);
-  Checkpointing checkpoints(keeping,
-                            decisive_settings(flags.model, flags.training, batch.effective()),
-                            world, [&](const std::string& sentence) {
-                              if (session.first()) std::printf("%s\n", sentence.c_str());
-                            });
+  Checkpointing checkpoints(
+      keeping,
+      decisive_settings(flags.model, flags.training, batch.effective(), data.training->size()),
+      world, [&](const std::string& sentence) {
+        if (session.first()) std::printf("%s\n", sentence.c_str());
+      });
   const DataState start = checkpoints.resume(trainer);
   Loader loader(*data.training, trainer.readings(), loading, world, start.left_out);
   Validation validation(flags.eval_every, data.validation, layout, trainer,

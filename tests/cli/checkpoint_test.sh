@@ -248,6 +248,7 @@ bad_resume() {
   refuses 2 "was trained with --dtype float64, not float32" 1 --dtype float32 --resume "$newest"
   refuses 2 "was trained with an effective batch of 4, not 8" 1 --batch-size 8 --resume "$newest"
   refuses 2 "was trained with --seed 1, not 2" 1 --seed 2 --resume "$newest"
+  refuses 2 "was trained with this number of images: 16, not 20" 1 --num-images 20 --resume "$newest"
   cp -r "$newest" "$one"
   rm "$one/manifest.json"
   refuses 2 "there is no checkpoint in '$one'" 1 --resume "$one"

@@ -9,7 +9,7 @@ examples=$(dirname "$0")/../../examples/python
 # succeeds COMMAND...
 succeeds() {
   what=$*
-  timeout 120 "$@" >"$output" 2>&1 </dev/null
+  timeout 400 "$@" >"$output" 2>&1 </dev/null
   status=$?
   expect_exit 0
 }

@@ -33,6 +33,16 @@ Graph small_model() {
                       .global_pool_head = true});
 }
 
+/// A model of a few bytes: every one of them gets damaged.
+Graph tiny_model() {
+  Graph graph({.channels = 1, .space = {2, 2}});
+  graph.begin_cell("all");
+  Value x = graph.add("conv", Convolution{.out_channels = 1, .kernel = {1, 1}}, {graph.input()});
+  x = graph.add("pool", GlobalAvgPool{}, {x});
+  graph.set_output(graph.add("linear", Linear{.out_features = 3}, {x}));
+  return graph;
+}
+
 TrainerOptions adam(c10::ScalarType type) {
   TrainerOptions options;
   options.type = type;
@@ -164,20 +174,30 @@ TEST(Checkpoint, WritesEveryTensorOnceAndSharesTheWork) {
   EXPECT_LT(static_cast<double>(most), 1.2 * static_cast<double>(least));
 }
 
+TEST(Checkpointing, GoesOnWhereTheDataWere) {
+  const Graph graph = tiny_model();
+  const Scratch scratch;
+  const auto quiet = [](const std::string&) {};
+  const CheckpointOptions options{.folder = scratch / "run", .keep = 1, .resume = "auto"};
+  Training training(graph, Layout(world().size(), {Grid{}}), adam(at::kFloat));
+  Checkpointing first(options, {{"--seed", "1"}}, world(), quiet);
+  EXPECT_EQ(first.resume(training.trainer).position, Position{});
+  first.after_step(training.trainer, {{2, 3}, {4, 7}}, /*steps=*/5, /*last=*/false);  // not due
+  EXPECT_EQ(first.resume(training.trainer).position, Position{});
+  first.after_step(training.trainer, {{2, 3}, {4, 7}}, /*steps=*/5, /*last=*/true);
+  const DataState found = first.resume(training.trainer);
+  EXPECT_EQ(found.position, (Position{2, 3}));
+  EXPECT_EQ(found.left_out, (std::vector<int64_t>{4, 7}));
+  first.after_step(training.trainer, {{2, 5}}, /*steps=*/5, /*last=*/false);
+  EXPECT_EQ(first.resume(training.trainer).position, (Position{3, 0}));
+  Checkpointing other(options, {{"--seed", "2"}}, world(), quiet);
+  EXPECT_THROW(other.resume(training.trainer), UsageError);
+}
+
 TEST(ShareOut, GivesEachWriterAboutAsMuch) {
   EXPECT_EQ(share_out({5, 1, 3, 1}, 2), (std::vector<int>{0, 1, 1, 1}));
   EXPECT_EQ(share_out({}, 3), std::vector<int>{});
   EXPECT_EQ(share_out({7}, 1), std::vector<int>{0});
-}
-
-/// A model of a few bytes: every one of them gets damaged.
-Graph tiny_model() {
-  Graph graph({.channels = 1, .space = {2, 2}});
-  graph.begin_cell("all");
-  Value x = graph.add("conv", Convolution{.out_channels = 1, .kernel = {1, 1}}, {graph.input()});
-  x = graph.add("pool", GlobalAvgPool{}, {x});
-  graph.set_output(graph.add("linear", Linear{.out_features = 3}, {x}));
-  return graph;
 }
 
 bool is_whole(const std::string& folder) {
