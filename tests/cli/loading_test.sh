@@ -81,7 +81,7 @@ make_images() {
 broken_images() {
   local bad=$scratch/mega/train/3/00013.tif layout other losses=()
   local files=(--app medical --datapath "$scratch/mega" --level 1 --image-size 48 --dtype float64)
-  truncate --size 1000 "$bad"
+  truncate --size 100 "$bad"
   train 5 "${files[@]}" --num-spatial-parts 4 --batch-size 4 --num-workers 2
   expect_exit 1
   expect_one_sentence "cannot read $bad"
