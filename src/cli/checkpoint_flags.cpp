@@ -8,6 +8,7 @@
 namespace mpi4dl {
 
 void CheckpointFlags::add_to(CLI::App& command) {
+  command.option_defaults()->group("Checkpoints");
   command.add_option("--checkpoint-dir", folder, "Keep checkpoints in this folder");
   command
       .add_option("--checkpoint-every", every,

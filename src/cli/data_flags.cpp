@@ -104,6 +104,7 @@ DataParts open_cifar_files(const DataFlags& flags, const DataRequest& request) {
 }  // namespace
 
 void DataFlags::add_to(CLI::App& command) {
+  command.option_defaults()->group("Data");
   command
       .add_option("--app", app,
                   "Images: synthetic (3), random, cifar (2: CIFAR-10) or medical (1: image files)")

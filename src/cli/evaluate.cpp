@@ -52,6 +52,7 @@ void add_evaluate(CLI::App& app, Command& chosen) {
       "evaluate", "Measure how well a trained model knows labelled images, in any layout");
   evaluate->option_defaults()->always_capture_default();
   flags->inference.add_to(*evaluate);
+  evaluate->option_defaults()->group("Reports");
   evaluate->add_option("--json", flags->json_file, "Write the result to this file");
   evaluate->callback([flags, &chosen] {
     chosen = [flags](Session& session) { return run_evaluate(session, *flags); };

@@ -51,7 +51,7 @@ Inference run_inference(Session& session, const InferenceFlags& flags) {
                                     {.image = graph.shape(graph.input()),
                                      .classes = flags.model.options.classes,
                                      .seed = flags.seed,
-                                     .synthetic_images = 10 * flags.batch},
+                                     .synthetic_images = 320},
                                     world);
   Inference result{.data = choose_part(flags.part, parts)};
   const EvaluatorOptions options{.halo = flags.parallel.halo,

@@ -10,6 +10,7 @@
 namespace mpi4dl {
 
 void ModelFlags::add_to(CLI::App& command) {
+  command.option_defaults()->group("Model");
   command.add_option("--model", options.name, "One of: " + CLI::detail::join(model_names(), ", "));
   command.add_option("--image-size", image_size, "Pixels: 512, or height x width: 512x768");
   command.add_option("--num-classes", options.classes, "Classes")->check(at_least(1));

@@ -9,6 +9,7 @@
 namespace mpi4dl {
 
 void ParallelFlags::add_to(CLI::App& command) {
+  command.option_defaults()->group("Layout");
   command.add_option("--split-size", options.split_size, "Stages of the model")
       ->check(at_least(1))
       ->default_str("1, or one more than spatial stages");

@@ -84,6 +84,7 @@ void RunDirectory::evaluation(const EvaluationRecord& record) {
 
 void RunDirectory::end(const RunSummary& summary) {
   const RunTotals& totals = summary.totals;
+  if (totals.steps() == 0) return;  // all was done before; that summary holds
   Json result{
       {"epoch", totals.epoch().number},
       {"steps", totals.steps()},

@@ -113,7 +113,7 @@ int run_train(Session& session, const TrainFlags& flags, const CLI::App& command
                   {.json_log = flags.json_log,
                    .run_dir = flags.run_dir,
                    .config = run_config(command, graph, layout, options.cells, flags.training),
-                   .goes_on = trainer.steps() > 0,
+                   .goes_on = !keeping.resume.empty(),
                    .steps_done = trainer.steps()});
   TrainLoop(session, trainer, loader, {checkpoints, validation, reports}, flags.epochs)
       .run(start.position);
@@ -131,17 +131,18 @@ void add_train(CLI::App& app, Command& chosen) {
   flags->model.add_to(*train);
   flags->training.add_layout_flags(*train);
   flags->training.add_learning_flags(*train);
-  flags->data.add_to(*train);
-  flags->loader.add_to(*train);
   train->add_option("--num-epochs", flags->epochs, "Times to go through all images")
       ->check(at_least(1));
+  flags->data.add_to(*train);
+  flags->loader.add_to(*train);
+  flags->checkpoints.add_to(*train);
+  train->option_defaults()->group("Reports");
   train
       ->add_option("--eval-every", flags->eval_every,
                    "How often to evaluate on the images held out: 2 (epochs), 500steps or never")
       ->default_str("1 where images are held out");
   train->add_option("--run-dir", flags->run_dir,
                     "Write config, metrics, TensorBoard events and a summary to this folder");
-  flags->checkpoints.add_to(*train);
   train->add_option("--json-log", flags->json_log,
                     "Write a line of JSON for each step to this file");
   train->add_flag("-v,--verbose", flags->verbose, "Show what each rank holds and needs");

@@ -49,12 +49,13 @@ void TrainingFlags::add_layout_flags(CLI::App& command) {
 }
 
 void TrainingFlags::add_learning_flags(CLI::App& command) {
+  command.add_flag("--recompute", trainer.stage.recompute,
+                   "Keep only what passes between cells, and run each again before its backward");
+  command.option_defaults()->group("Learning");
   command
       .add_option("--batch-norm", batch_norm,
                   "Statistics over the whole image (global), each tile (local) or all replicas")
       ->check(one_of(kScopes));
-  command.add_flag("--recompute", trainer.stage.recompute,
-                   "Keep only what passes between cells, and run each again before its backward");
   add_dtype_flag(command, dtype);
   command.add_option("--seed", trainer.seed, "Of weights, images and dropout");
   command.add_flag("--fp16-allreduce", trainer.reduction.half,

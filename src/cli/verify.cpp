@@ -159,6 +159,7 @@ void add_verify(CLI::App& app, Command& chosen) {
   flags->training.add_layout_flags(*verify);
   flags->training.add_learning_flags(*verify);
   verify->add_option("--steps", flags->steps, "Optimizer steps")->check(at_least(1));
+  verify->option_defaults()->group("Reports");
   verify->add_option("--tolerance", flags->tolerance, "Exit 1 where the largest error exceeds this")
       ->check(at_least(0));
   verify->add_option("--json", flags->json_file, "Write the result to this file");

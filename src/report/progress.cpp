@@ -93,6 +93,7 @@ void Progress::end_epoch() {
 
 void Progress::end_run() {
   if (totals_.steps() == 0) return;
+  clear_bar();
   fmt::print(out_, "images per sec: mean {:.2f}, median {:.2f}{}\n", totals_.mean_speed(),
              totals_.median_speed(), totals_.steps() > 1 ? " (without the first step)" : "");
   std::fflush(out_);

@@ -77,6 +77,18 @@ every_layout_says_the_same() {
   predicts many 4 --split-size 2 --batch-size 3
 }
 
+# A run that goes on adds to its folder; what it had written of steps that come again is gone.
+goes_on() {
+  local again=(train "${model[@]}" "${data[@]}" --batch-size 8 --lr 0.01 --eval-every 3steps
+    --run-dir "$scratch/again" --checkpoint-dir "$scratch/kept")
+  mpi4dl 1 "${again[@]}" --num-epochs 1
+  expect_exit 0
+  printf '{"kind":"step","total_step":99}\n{"kind":"ste' >>"$scratch/again/metrics.jsonl"
+  mpi4dl 1 "${again[@]}" --num-epochs 2 --resume auto
+  expect_exit 0
+  expect_check run "$scratch/again" 8 4 # after steps 3, 4 (the end), 6 and 8
+}
+
 complains() {
   local ask=(evaluate "${model[@]}" --weights "$weights")
   refuses "--weights is required" 2 evaluate "${model[@]}"
@@ -98,5 +110,6 @@ complains() {
 }
 
 every_layout_says_the_same
+goes_on
 complains
 verdict

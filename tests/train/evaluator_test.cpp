@@ -104,7 +104,7 @@ std::string summary(const Case& c) {
 
 TEST(Evaluator, EqualsPlainLibtorchOnWholeImages) {
   int compared = 0;
-  for (const uint64_t seed : seeds(60)) {
+  for (const uint64_t seed : seeds(40)) {
     Dice dice(combine_keys(seed, world().size()));
     const Case c = draw_until_it_fits([&] { return draw(dice, seed); });
     session().doing(summary(c));
@@ -118,11 +118,11 @@ TEST(Evaluator, EqualsPlainLibtorchOnWholeImages) {
               kTolerance * std::max(1.0, expected->norm().item<double>()));
     if (failed_anywhere()) return;
   }
-  EXPECT_GE(compared, 40);
+  EXPECT_GE(compared, 25);
 }
 
 Case resnet(int depth, const std::vector<Grid>& stages, int64_t images) {
-  Case c{.graph = build_model({.name = "resnet", .image = {64, 64}, .depth = depth}),
+  Case c{.graph = build_model({.name = "resnet", .image = {32, 32}, .depth = depth}),
          .layout = Layout(world().size(), stages),
          .options = {},
          .images = images,
@@ -133,7 +133,7 @@ Case resnet(int depth, const std::vector<Grid>& stages, int64_t images) {
 
 TEST(Evaluator, KeepsNothingForBackward) {
   const std::vector<Grid> stages{slice("square", world().size())};
-  const Case shallow = resnet(29, stages, 1), deep = resnet(110, stages, 1);
+  const Case shallow = resnet(20, stages, 1), deep = resnet(56, stages, 1);
   const auto of_shallow = static_cast<double>(evaluate(shallow).peak_bytes);
   const auto of_deep = static_cast<double>(evaluate(deep).peak_bytes);
   EXPECT_LE(of_deep, 1.05 * of_shallow);
@@ -142,22 +142,31 @@ TEST(Evaluator, KeepsNothingForBackward) {
   training.trainer.cells = deep.options.cells;
   const auto trained =
       static_cast<double>(train_in_layout(deep.graph, deep.layout, training, world()).peak_bytes);
-  EXPECT_LE(20 * of_deep, trained) << "evaluation " << of_deep << ", training " << trained;
+  EXPECT_LE(5 * of_deep, trained) << "evaluation " << of_deep << ", training " << trained;
 }
 
-/// The last stage has nearly all the work: the others must not pile up what it has not read yet.
+/// What this rank's stage makes of one image for others, as often as they may lag behind, and what
+/// it expects from others for the next image.
+double bytes_in_transit(const Case& c) {
+  const int rank = world().rank();
+  const PipelinePlan pipeline(c.graph, c.layout.stages(), c.options.cells, 1, c.options.halo);
+  const StagePlan& plan = pipeline.stages()[rank];
+  int64_t elements = 0;
+  for (const int id : plan.outputs())
+    elements += plan.value(id).owned[0].elements() * (world().size() - rank);
+  for (const int id : plan.inputs()) elements += plan.value(id).computed[0].elements();
+  return static_cast<double>(elements * static_cast<int64_t>(sizeof(float)));
+}
+
+/// The last stage has nearly all the work: others hold what the stages between can take, no more.
 TEST(Evaluator, FastStagesWaitForSlowOnes) {
-  if (world().size() == 1) GTEST_SKIP() << "one stage";
-  Case c = resnet(29, std::vector<Grid>(world().size()), 4);
-  int first = 0;
-  for (CellRange& cells : c.options.cells) {
-    cells = {first, first + 1};
-    ++first;
-  }
+  Case c = resnet(20, std::vector<Grid>(world().size()), 1);
+  const int stages = world().size();
+  for (int stage = 0; stage < stages; ++stage) c.options.cells[stage] = {stage, stage + 1};
   c.options.cells.back().last = static_cast<int>(c.graph.cells().size());
-  const auto few = static_cast<double>(evaluate(c).peak_bytes);
-  c.images = 40;
-  EXPECT_LE(static_cast<double>(evaluate(c).peak_bytes), 1.5 * few);
+  const auto one = static_cast<double>(evaluate(c).peak_bytes);
+  c.images = 30;
+  EXPECT_LE(static_cast<double>(evaluate(c).peak_bytes), 1.1 * (one + bytes_in_transit(c)));
 }
 
 TEST(Evaluator, SaysWhichImageHasNoFiniteOutput) {
