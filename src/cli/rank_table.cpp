@@ -1,5 +1,6 @@
 #include "cli/rank_table.hpp"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -18,9 +19,10 @@ void print_ranks(const Session& session, const Layout& layout, const Trainer& tr
     int64_t peak, parameters, held;
     int threads;
   };
-  const auto lines = all_gather(
-      session.world(), Line{peak_bytes, parameter_bytes,
-                            CachingAllocator::instance().statistics().resident, session.threads()});
+  const auto lines =
+      all_gather(session.world(),
+                 Line{peak_bytes, parameter_bytes,
+                      CachingAllocator::instance().statistics().resident, at::get_num_threads()});
   if (!session.first()) return;
   constexpr double kMiB = 1024.0 * 1024.0;
   std::printf("%5s  %-40s %8s %16s %16s %16s\n", "rank", "roles", "threads", "parameters MiB",

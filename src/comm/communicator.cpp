@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "comm/bulletin.hpp"
 #include "comm/check.hpp"
 
 namespace mpi4dl {
@@ -115,6 +116,14 @@ Pending Communicator::receive(std::span<std::byte> bytes, std::shared_ptr<void> 
 }
 
 void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
+  const bool small = tensor.is_cpu() && tensor.nbytes() <= Bulletin::kCapacity && dense(tensor);
+  if (Bulletin* bulletin = small && size() > 1 ? Bulletin::of(*this) : nullptr) {
+    const auto bytes = static_cast<int64_t>(tensor.nbytes());
+    bulletin->all_reduce({bytes_of(tensor), tensor.nbytes()}, static_cast<int>(tensor.numel()),
+                         mpi_type(tensor.scalar_type()), mpi_op(reduction, tensor.scalar_type()),
+                         *this, [&] { return reason("all-reduce", bytes); });
+    return;
+  }
   if (dense(tensor) && !needs_staging(tensor)) {
     start_all_reduce(tensor, reduction).finish();
     return;
@@ -144,6 +153,14 @@ void Communicator::all_reduce_moments(at::Tensor& moments) const {
   ensure(moments.is_contiguous() && moments.scalar_type() == at::kDouble && moments.size(-1) == 3,
          "moments are contiguous float64 triples");
   if (size() == 1) return;
+  if (Bulletin* bulletin =
+          moments.nbytes() <= Bulletin::kCapacity ? Bulletin::of(*this) : nullptr) {
+    const auto bytes = static_cast<int64_t>(moments.nbytes());
+    bulletin->all_reduce({bytes_of(moments), moments.nbytes()},
+                         static_cast<int>(moments.numel() / 3), moments_type(), moments_op(), *this,
+                         [&] { return reason("all-reduce of moments", bytes); });
+    return;
+  }
   Pending pending(context_, reason("all-reduce of moments", static_cast<int64_t>(moments.nbytes())),
                   std::make_shared<at::Tensor>(moments));
   mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(moments.numel() / 3),

@@ -74,6 +74,21 @@ Box hull(const Box& a, const Box& b) {
   return around;
 }
 
+std::vector<Box> difference(const Box& whole, const Box& inner) {
+  std::vector<Box> pieces;
+  Box rest = whole;
+  const auto add = [&](Box piece, int axis, const Interval& interval) {
+    piece[axis] = interval;
+    if (!piece.empty()) pieces.push_back(piece);
+  };
+  for (int axis = 0; axis < whole.axes(); ++axis) {
+    add(rest, axis, {rest[axis].begin, inner[axis].begin});
+    add(rest, axis, {inner[axis].end, rest[axis].end});
+    rest[axis] = inner[axis];
+  }
+  return pieces;
+}
+
 std::string to_string(const Box& box) {
   std::string text;
   for (int axis = 0; axis < box.axes(); ++axis)

@@ -47,6 +47,9 @@ Box intersect(const Box& a, const Box& b);
 /// The smallest box that contains both.
 Box hull(const Box& a, const Box& b);
 
+/// What `whole` has beyond `inner`, which lies inside it: boxes that do not overlap.
+std::vector<Box> difference(const Box& whole, const Box& inner);
+
 /// For example "[0,1)x[0,64)x[0,512)x[512,1024)".
 std::string to_string(const Box& box);
 

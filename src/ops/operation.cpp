@@ -31,6 +31,14 @@ struct Runner {
 
 }  // namespace
 
+bool sole_owner(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.use_count() != 1 || tensor.storage().use_count() != 1)
+    return false;
+  for (int64_t axis = 0; axis < tensor.dim(); ++axis)
+    if (tensor.size(axis) > 1 && tensor.stride(axis) == 0) return false;  // expanded
+  return true;
+}
+
 TileResult run(const TileRun& run) {
   return std::visit(Runner{run}, run.node().op);
 }

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -47,6 +48,7 @@ struct TileRun {
   Box owned;          ///< the part of it that this rank owns
   std::vector<at::Tensor> parameters;  ///< as listed in the node
   const Redistribution* pooling;       ///< of a global pooling
+  bool relu = false;                   ///< a batch norm is followed by the ReLU fused with it
 
   const Node& node() const { return graph.node(id); }
 };
@@ -72,7 +74,11 @@ struct TileResult {
   at::Tensor output;
   std::unique_ptr<Tape> tape;
   std::vector<at::Tensor> statistics = {};  ///< what a batch norm measured: mean, variance
+  std::function<void()> remake = {};        ///< writes the output once more, where that is possible
 };
+
+/// True where nobody else has the memory of this tensor, so that it may be overwritten.
+bool sole_owner(const at::Tensor& tensor);
 
 /// Runs the operator of a node on this rank's box.
 TileResult run(const TileRun& run);

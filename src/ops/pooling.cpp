@@ -5,6 +5,7 @@
 
 #include "exchange/redistribution.hpp"
 #include "graph/geometry.hpp"
+#include "ops/kernels/average_pooling.hpp"
 #include "ops/operators.hpp"
 #include "ops/padding.hpp"
 
@@ -122,6 +123,54 @@ class AvgPoolTape : public Tape {
   at::TensorOptions options_;
 };
 
+/// What the outputs of a tile read along one axis of it.
+std::vector<Reach> reaches(const AvgPool& op, const Window& window, const Interval& outputs,
+                           const Interval& inputs, int64_t length) {
+  const at::Tensor counts = divisors(window, outputs, length, op.count_include_pad);
+  std::vector<Reach> all;
+  for (int64_t o = outputs.begin; o < outputs.end; ++o) {
+    const int64_t begin = o * window.stride - window.padding;
+    all.push_back({std::max(begin, inputs.begin) - inputs.begin,
+                   std::min(begin + window.kernel, inputs.end) - inputs.begin,
+                   counts.data_ptr<double>()[o - outputs.begin]});
+  }
+  return all;
+}
+
+/// By our own kernel: nothing is padded, and only the pixels' places are kept.
+class ImageAvgPoolTape : public Tape {
+ public:
+  ImageAvgPoolTape(const AvgPool& op, const TileRun& run, const std::vector<Window>& wins)
+      : input_(run.inputs[0].box), output_(run.output) {
+    const Extents& space = run.graph.node(run.node().inputs[0]).shape.space;
+    rows_ = reaches(op, wins[0], output_[2], input_[2], space[0]);
+    cols_ = reaches(op, wins[1], output_[3], input_[3], space[1]);
+  }
+
+  at::Tensor forward(const at::Tensor& input) const {
+    at::Tensor output = empty_image(output_, input.scalar_type());
+    average_pool(input, rows_, cols_, output);
+    return output;
+  }
+
+  Gradients backward(const at::Tensor& gradient) override {
+    at::Tensor result = empty_image(input_, gradient.scalar_type());
+    average_pool_backward(
+        gradient.stride(1) == 1 ? gradient : gradient.contiguous(at::MemoryFormat::ChannelsLast),
+        rows_, cols_, result);
+    return {{result}, {}};
+  }
+
+ private:
+  static at::Tensor empty_image(const Box& box, c10::ScalarType type) {
+    return at::empty(box.shape(),
+                     at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
+  }
+
+  Box input_, output_;
+  std::vector<Reach> rows_, cols_;
+};
+
 /// Each tile contributes the sum of its own pixels; the first tile of the batch part adds them.
 /// That is the adjoint of handing the result out, and its backward hands the gradient out.
 class GlobalAvgPoolTape : public Tape {
@@ -179,6 +228,11 @@ TileResult run_max_pool(const MaxPool& op, const TileRun& run) {
 TileResult run_avg_pool(const AvgPool& op, const TileRun& run) {
   const Patch& input = run.inputs[0];
   const std::vector<Window> wins = windows(op, input.box.axes() - 2);
+  if (has_average_pooling(input.data)) {
+    auto tape = std::make_unique<ImageAvgPoolTape>(op, run, wins);
+    at::Tensor output = tape->forward(input.data);
+    return {std::move(output), std::move(tape)};
+  }
   const Padding frame = padding_around(input.box, run.output, wins);
   auto tape = std::make_unique<AvgPoolTape>(PoolArguments(wins), frame,
                                             all_divisors(op, run, wins, input.data.scalar_type()));

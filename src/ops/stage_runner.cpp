@@ -1,9 +1,11 @@
 #include "ops/stage_runner.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -14,22 +16,30 @@ Patch empty_patch(const Box& box, c10::ScalarType type) {
   return {box, at::empty(box.shape(), at::TensorOptions(type).memory_format(memory_format(box)))};
 }
 
-/// `sum += gradient` on a part of the sum's box; the first full contribution is taken as it is.
-void accumulate(Patch& sum, const Box& whole, const Box& part, const at::Tensor& gradient) {
+/// `sum += gradient` on a part of the sum's box. What somebody else may have too is not written
+/// into; the first full contribution is taken as it is.
+void accumulate(Patch& sum, const Box& whole, const Box& part, at::Tensor gradient) {
   if (part.empty()) return;
-  if (!sum.data.defined() && part == whole) {
-    sum = {whole, gradient};
+  if (part == whole) {
+    if (!sum.data.defined()) {
+      sum = {whole, std::move(gradient)};
+    } else if (sole_owner(sum.data)) {
+      sum.data.add_(gradient);
+    } else if (sole_owner(gradient)) {
+      gradient.add_(sum.data);
+      sum.data = std::move(gradient);
+    } else {
+      sum.data = sum.data + gradient;
+    }
     return;
   }
-  // A gradient that was taken as it is may be somebody else's too: never write into it.
-  Patch next = empty_patch(whole, gradient.scalar_type());
-  if (sum.data.defined()) {
-    next.data.copy_(sum.data);
-  } else {
-    next.data.zero_();
+  if (!sum.data.defined()) {
+    sum = empty_patch(whole, gradient.scalar_type());
+    sum.data.zero_();
+  } else if (!sole_owner(sum.data)) {
+    sum.data = sum.data.clone();
   }
-  next.view(part).add_(gradient);
-  sum = next;
+  sum.view(part).add_(gradient);
 }
 
 }  // namespace
@@ -119,12 +129,16 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     type_ = values_[id].local.data.scalar_type();
   }
   for (const int id : plan.nodes()) {
+    if (plan.value(id).runs_in_reader) continue;
     TileResult result = run_node(id);
-    parameters_.add_statistics(id, result.statistics, plan.batch());
+    parameters_.add_statistics(plan.work(id), result.statistics, plan.batch());
     if (context_.first_bad_cell != nullptr) inspect(id);
-    if (context_.backward && !context_.recompute) tapes_[id] = std::move(result.tape);
+    if (context_.backward && !context_.recompute) {
+      tapes_[id] = std::move(result.tape);
+      if (plan.remade(id, runner_.rank())) makers_[id] = std::move(result.remake);
+    }
     if (runner_.exchanges_[id]) exchange(id, runner_.readers_[id].local);
-    for (const int from : plan.graph().node(id).inputs) count_reading(from);
+    for (const int from : plan.graph().node(plan.work(id)).inputs) count_reading(from);
   }
   std::map<int, Patch> outputs;
   for (const int id : plan.outputs()) {
@@ -143,7 +157,34 @@ void StageRunner::Batch::inspect(int id) {
 }
 
 void StageRunner::Batch::count_reading(int id) {
-  if (--readers_[id] == 0) values_[id] = {};
+  if (--readers_[id] > 0) return;
+  if (makers_.contains(id)) let_go(id);
+  values_[id] = {};
+}
+
+/// Frees the memory of a value whose readers still have it on their tapes; only its halo and
+/// padding are kept.
+void StageRunner::Batch::let_go(int id) {
+  const Values& here = values_[id];
+  const Patch& all = here.room.data.defined() ? here.room : here.local;
+  Remade remade{all.data, makers_.extract(id).mapped(), {}};
+  if (!all.data.is_cpu()) return;
+  for (const Box& margin : difference(all.box, runner_.plan_.value(id).computed[runner_.rank()])) {
+    const at::Tensor view = all.view(margin);
+    remade.margins.emplace_back(view, view.clone());
+  }
+  all.data.storage().unsafeGetStorageImpl()->set_data_ptr({nullptr, all.data.device()});
+  remade_.emplace(id, std::move(remade));
+}
+
+void StageRunner::Batch::make_again(int id) {
+  const auto place = remade_.extract(id);
+  if (place.empty()) return;
+  const Remade& remade = place.mapped();
+  c10::StorageImpl* storage = remade.memory.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr(c10::GetCPUAllocator()->allocate(storage->nbytes()));
+  remade.make();
+  for (const auto& [where, values] : remade.margins) where.copy_(values);
 }
 
 /// A cell once more, from the kept values of earlier ones, for its tapes alone: what only later
@@ -152,18 +193,20 @@ void StageRunner::Batch::run_again(const CellNodes& cell) {
   const Graph& graph = runner_.plan_.graph();
   for (const int id : cell.nodes) readers_[id] = runner_.readers_in_cell_[id].all;
   for (const int id : cell.nodes) {
+    if (runner_.plan_.value(id).runs_in_reader) continue;
     tapes_[id] = run_node(id).tape;
     const Readers& here = runner_.readers_in_cell_[id];
     if (here.extended > 0) exchange(id, here.local);
     if (here.all == 0) values_[id] = {};
-    for (const int from : graph.node(id).inputs)
+    for (const int from : graph.node(runner_.plan_.work(id)).inputs)
       if (runner_.plan_.runs(from) && graph.node(from).cell == cell.cell) count_reading(from);
   }
 }
 
 TileResult StageRunner::Batch::run_node(int id) {
   const StagePlan& plan = runner_.plan_;
-  const Node& node = plan.graph().node(id);
+  const int work = plan.work(id);
+  const Node& node = plan.graph().node(work);
   const ValuePlan& value = plan.value(id);
   const Box& output = value.computed[runner_.rank()];
   read_boxes_[id].clear();
@@ -173,18 +216,19 @@ TileResult StageRunner::Batch::run_node(int id) {
   }
   TileRun tile{.context = context_,
                .graph = plan.graph(),
-               .id = id,
+               .id = work,
                .inputs = {},
                .rooms = {},
                .target = {},
                .output = output,
                .owned = value.owned[runner_.rank()],
-               .parameters = parameters_.of(id),
-               .pooling = runner_.poolings_[id].get()};
+               .parameters = parameters_.of(work),
+               .pooling = runner_.poolings_[id].get(),
+               .relu = work != id};
   for (size_t input = 0; input < node.inputs.size(); ++input) {
     const int from = node.inputs[input];
-    tile.inputs.push_back(read(id, static_cast<int>(input)));
-    tile.rooms.push_back(plan.reads_extended(from, id) ? values_[from].room : Patch{});
+    tile.inputs.push_back(read(work, static_cast<int>(input)));
+    tile.rooms.push_back(plan.reads_extended(from, work) ? values_[from].room : Patch{});
     read_boxes_[id].push_back(tile.inputs.back().box);
   }
   if (value.computed_in_room(runner_.rank())) {
@@ -257,15 +301,20 @@ std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& ou
 }
 
 void StageRunner::Batch::go_back(int id) {
-  const Patch gradient = gradient_of(id);
+  const StagePlan& plan = runner_.plan_;
+  if (plan.value(id).runs_in_reader) return;
+  const int work = plan.work(id);
+  const std::vector<int>& inputs = plan.graph().node(work).inputs;
+  at::Tensor gradient = gradient_of(id).data;
   gradients_[id] = {};
   if (!tapes_[id]) return;
-  const Gradients result = tapes_[id]->backward(gradient.data);
+  for (const int from : inputs) make_again(from);
+  Gradients result = tapes_[id]->backward(gradient);
   tapes_[id].reset();
-  parameters_.add_gradients(id, result.parameters);
-  const std::vector<int>& inputs = runner_.plan_.graph().node(id).inputs;
+  gradient.reset();
+  parameters_.add_gradients(work, result.parameters);
   for (size_t i = 0; i < inputs.size(); ++i)
-    add_gradient(inputs[i], id, read_boxes_[id][i], result.inputs[i]);
+    add_gradient(inputs[i], work, read_boxes_[id][i], std::move(result.inputs[i]));
 }
 
 /// The complete gradient of what this rank computed: its own share, and what other ranks send back.
@@ -274,7 +323,15 @@ Patch StageRunner::Batch::gradient_of(int id) {
   const int rank = runner_.rank();
   const Box& computed = value.computed[rank];
   Values& here = gradients_[id];
-  if (runner_.exchanges_[id]) {
+  if (runner_.exchanges_[id] && !here.local.data.defined() && computed == value.owned[rank] &&
+      !computed.empty() && value.extended[rank].contains(computed) &&
+      sole_owner(here.extended.data)) {
+    // What others send back is added to the owned part, where it is.
+    const Patch owned{computed, here.extended.view(computed)};
+    runner_.exchanges_[id]->run_adjoint(here.extended, owned);
+    here.local = owned;
+    here.extended = {};
+  } else if (runner_.exchanges_[id]) {
     Patch returned = make_patch(runner_.stage_, value.owned[rank], type_);
     returned.data.zero_();
     if (!here.extended.data.defined()) {
@@ -292,15 +349,15 @@ Patch StageRunner::Batch::gradient_of(int id) {
 }
 
 void StageRunner::Batch::add_gradient(int producer, int consumer, const Box& box,
-                                      const at::Tensor& gradient) {
+                                      at::Tensor gradient) {
   if (box.empty()) return;
   const StagePlan& plan = runner_.plan_;
   const ValuePlan& value = plan.value(producer);
   const int rank = runner_.rank();
   if (plan.reads_extended(producer, consumer)) {
-    accumulate(gradients_[producer].extended, value.extended[rank], box, gradient);
+    accumulate(gradients_[producer].extended, value.extended[rank], box, std::move(gradient));
   } else {
-    accumulate(gradients_[producer].local, value.computed[rank], box, gradient);
+    accumulate(gradients_[producer].local, value.computed[rank], box, std::move(gradient));
   }
 }
 

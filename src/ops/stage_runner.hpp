@@ -64,6 +64,13 @@ class StageRunner {
       Patch room;      // the memory of extended, with padding around it
     };
 
+    /// A value that backward makes again: its memory is gone, but not who will read it.
+    struct Remade {
+      at::Tensor memory;
+      std::function<void()> make;
+      std::vector<std::pair<at::Tensor, at::Tensor>> margins;  // where they were, and their values
+    };
+
     void run_again(const CellNodes& cell);
     TileResult run_node(int node);
     void make_room(int node);
@@ -71,18 +78,22 @@ class StageRunner {
     Patch read(int node, int input) const;
     void count_reading(int node);
     void inspect(int node);
+    void let_go(int node);
+    void make_again(int node);
     void go_back(int node);
     Patch gradient_of(int node);
-    void add_gradient(int producer, int consumer, const Box& box, const at::Tensor& gradient);
+    void add_gradient(int producer, int consumer, const Box& box, at::Tensor gradient);
 
     const StageRunner& runner_;
     Parameters& parameters_;
     RunContext context_;
-    std::vector<Values> values_;                // by node, while somebody still reads them
-    std::vector<Values> gradients_;             // by node
-    std::vector<std::unique_ptr<Tape>> tapes_;  // by node
-    std::vector<std::vector<Box>> read_boxes_;  // by node and input
-    std::vector<int> readers_;                  // by node, not yet run
+    std::vector<Values> values_;                   // by node, while somebody still reads them
+    std::vector<Values> gradients_;                // by node
+    std::vector<std::unique_ptr<Tape>> tapes_;     // by node
+    std::vector<std::vector<Box>> read_boxes_;     // by node and input
+    std::vector<int> readers_;                     // by node, not yet run
+    std::map<int, std::function<void()>> makers_;  // by node, of values that will be made again
+    std::map<int, Remade> remade_;                 // by node
     c10::ScalarType type_ = c10::ScalarType::Float;
   };
 

@@ -22,6 +22,8 @@ void BoundsInference::run() {
   find_joined();
   place_owned();
   walk_backwards();
+  for (const int id : plan_.nodes_)
+    if (std::holds_alternative<BatchNorm>(plan_.graph_->node(id).op)) fuse(id);
 }
 
 void BoundsInference::find_nodes() {
@@ -148,6 +150,28 @@ void BoundsInference::make_room(int node) {
       value.room[rank] = hull(value.room[rank], padded);
     }
   }
+}
+
+/// A batch norm and the ReLU behind it are one pass over memory, where they compute the same pixels
+/// in the same cell.
+void BoundsInference::fuse(int norm) {
+  const auto& graph = *plan_.graph_;
+  const auto sent_on = [this](int id) {
+    return std::find(plan_.outputs_.begin(), plan_.outputs_.end(), id) != plan_.outputs_.end();
+  };
+  if (consumers_[norm].size() != 1 || sent_on(norm)) return;
+  const int relu = consumers_[norm][0];
+  ValuePlan &from = plan_.values_[norm], &to = plan_.values_[relu];
+  if (!std::holds_alternative<Relu>(graph.node(relu).op) || from.exchanged() ||
+      graph.node(relu).cell != graph.node(norm).cell || from.computed != to.computed ||
+      from.owned != to.owned)
+    return;
+  to.fused_norm = norm;
+  from.runs_in_reader = true;
+  to.remade = !sent_on(relu) && !consumers_[relu].empty() &&
+              std::all_of(consumers_[relu].begin(), consumers_[relu].end(), [&](int reader) {
+                return std::holds_alternative<Convolution>(graph.node(reader).op);
+              });
 }
 
 void BoundsInference::decide_exchange(int node) {

@@ -18,6 +18,7 @@ class BoundsInference {
   void visit(int node);
   void decide_exchange(int node);
   void make_room(int node);
+  void fuse(int norm);
   bool fits(int node) const;
   bool only_feeds_joined(int node) const;
   void check_tiles(int node) const;

@@ -50,6 +50,12 @@ bool StagePlan::reads_extended(int producer, int consumer) const {
   return values_[producer].exchanged() && exchange_edge(producer, consumer);
 }
 
+bool StagePlan::remade(int node, int rank) const {
+  const ValuePlan& value = values_[node];
+  return value.remade && !value.computed[rank].empty() &&
+         (!value.exchanged() || value.computed_in_room(rank));
+}
+
 /// Whether this edge may have an exchange; it has one if the consumer needs more than is there.
 bool StagePlan::exchange_edge(int producer, int consumer) const {
   const Node& to = graph_->node(consumer);

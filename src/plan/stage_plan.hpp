@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ struct ValuePlan {
   std::vector<Box> room;
   /// Whether anybody reads what was computed, rather than what was exchanged.
   bool read_locally = false;
+  /// Of a ReLU: the batch norm that runs in its pass, because nobody else reads it.
+  std::optional<int> fused_norm = {};
+  /// Of such a batch norm: it has no memory of its own.
+  bool runs_in_reader = false;
+  /// Only convolutions read this fused ReLU: they need it again backward, where it is made again
+  /// from the batch norm's input, instead of being kept.
+  bool remade = false;
 
   bool exchanged() const { return !extended.empty(); }
   /// True where `rank` computes straight into the room, so that only the halo is moved.
@@ -86,6 +94,12 @@ class StagePlan {
   const ValuePlan& value(int node) const { return values_[node]; }
   /// The shape of a value with its batch axis.
   std::vector<int64_t> full_shape(int node) const;
+
+  /// The node whose operator, inputs and parameters make this value: itself, or the batch norm
+  /// that is fused into it.
+  int work(int node) const { return values_[node].fused_norm.value_or(node); }
+  /// True where `rank` lets go of this value after forward and makes it again for backward.
+  bool remade(int node, int rank) const;
 
   /// True where `consumer` reads the exchanged copy of `producer`.
   bool reads_extended(int producer, int consumer) const;

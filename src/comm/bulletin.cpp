@@ -1,0 +1,98 @@
+#include "comm/bulletin.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "comm/check.hpp"
+#include "comm/communicator.hpp"
+#include "comm/shared_memory.hpp"
+
+namespace mpi4dl {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+
+/// MPI keeps a group's bulletin with the group, and ends both at once.
+int attribute_key() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    const auto end = [](MPI_Comm, int, void* bulletin, void*) {
+      delete static_cast<Bulletin*>(bulletin);
+      return MPI_SUCCESS;
+    };
+    mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &made, nullptr));
+    return made;
+  }();
+  return key;
+}
+
+bool share_memory(const Communicator& comm) {
+  const auto& memory = comm.context().shared_memory;
+  if (!memory || comm.size() == 1 || comm.context().stage_through_host) return false;
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (!memory->reaches(comm.world_rank(rank))) return false;
+  return true;
+}
+
+}  // namespace
+
+Bulletin* Bulletin::of(const Communicator& comm) {
+  void* found = nullptr;
+  int exists = 0;
+  mpi(MPI_Comm_get_attr(comm.handle(), attribute_key(), &found, &exists));
+  if (exists == 0) {
+    found = new Bulletin(comm);  // NOLINT: MPI ends it with the group
+    mpi(MPI_Comm_set_attr(comm.handle(), attribute_key(), found));
+  }
+  auto* bulletin = static_cast<Bulletin*>(found);
+  return bulletin->usable() ? bulletin : nullptr;
+}
+
+Bulletin::Bulletin(const Communicator& comm) {
+  if (!share_memory(comm)) return;
+  SharedMemory& memory = *comm.context().shared_memory;
+  const std::array<int64_t, 1> bytes{kCacheLine + 2 * kCapacity};
+  memory_ = memory.empty(bytes, c10::ScalarType::Byte, c10::MemoryFormat::Contiguous);
+  posted(static_cast<std::byte*>(memory_.data_ptr())).store(0, std::memory_order_relaxed);
+  const auto offsets = all_gather(comm, *memory.offset_of(memory_));
+  for (int rank = 0; rank < comm.size(); ++rank)
+    boards_.push_back(memory.address(comm.world_rank(rank), offsets[rank]));
+}
+
+std::atomic<int64_t>& Bulletin::posted(std::byte* board) {
+  return *reinterpret_cast<std::atomic<int64_t>*>(board);
+}
+
+std::byte* Bulletin::place(std::byte* board) const {
+  return board + kCacheLine + static_cast<size_t>(turn_ % 2) * kCapacity;
+}
+
+void Bulletin::all_reduce(std::span<std::byte> values, int count, MPI_Datatype type,
+                          MPI_Op operation, const Communicator& comm,
+                          const std::function<WaitReason()>& reason) {
+  ensure(values.size() <= kCapacity, "{} bytes are too many for a bulletin", values.size());
+  ++turn_;
+  std::byte* own = boards_[comm.rank()];
+  std::memcpy(place(own), values.data(), values.size());
+  posted(own).store(turn_, std::memory_order_release);
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const auto there = [&] {
+      return posted(boards_[rank]).load(std::memory_order_acquire) >= turn_;
+    };
+    if (!there())
+      wait_until(
+          [&] {
+            comm.progress();  // somebody may wait for a message of ours
+            return there();
+          },
+          comm.context(), reason);
+    if (rank == 0) {
+      std::memcpy(values.data(), place(boards_[rank]), values.size());
+    } else {
+      mpi(MPI_Reduce_local(place(boards_[rank]), values.data(), count, type, operation));
+    }
+  }
+}
+
+}  // namespace mpi4dl

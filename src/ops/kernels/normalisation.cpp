@@ -1,0 +1,340 @@
+#include "ops/kernels/normalisation.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <vector>
+
+#include "base/error.hpp"
+#include "ops/kernels/composed.hpp"
+#include "ops/kernels/pixel_runs.hpp"
+#include "ops/kernels/vectorised.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// Narrow pixels are taken together, so that vectors are full.
+constexpr int64_t kLanes = 64;
+/// So many rows are summed with few digits before they are added to a sum with many.
+constexpr int64_t kBlock = 256;
+/// Fewer elements are not worth another thread.
+constexpr int64_t kElementsPerThread = 32768;
+
+bool side_by_side(const at::Tensor& tensor) {
+  return tensor.is_cpu() && (tensor.stride(1) == 1 || tensor.size(1) == 1);
+}
+
+bool has_kernel(c10::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble || type == at::kBFloat16;
+}
+
+template <typename... Tensors>
+bool suited(const at::Tensor& first, const Tensors&... others) {
+  return has_kernel(first.scalar_type()) && side_by_side(first) &&
+         ((others.scalar_type() == first.scalar_type() && side_by_side(others)) && ...);
+}
+
+/// Calls `work` with a value of the tensor's type.
+template <typename Work>
+void by_type(const at::Tensor& tensor, Work&& work) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return work(float{});
+    case at::kDouble:
+      return work(double{});
+    case at::kBFloat16:
+      return work(c10::BFloat16{});
+    default:
+      throw Error("no kernel for this type");
+  }
+}
+
+/// A run of pixels as a table: `rows` of `lanes` channels, of one pixel or of several.
+template <size_t count>
+struct Table {
+  std::array<int64_t, count> offset, stride;
+  int64_t rows, lanes;
+};
+
+template <size_t count>
+class Walk {
+ public:
+  explicit Walk(const std::array<at::Tensor, count>& tensors) : runs_(tensors) {
+    if (runs_.gapless()) together_ = std::max<int64_t>(1, kLanes / runs_.channels());
+  }
+
+  int64_t channels() const { return runs_.channels(); }
+  int64_t lanes() const { return runs_.channels() * together_; }
+
+  /// A number per channel, once for each lane.
+  template <typename T>
+  std::vector<T> spread(const at::Tensor& per_channel) const {
+    const at::Tensor numbers = per_channel.to(at::kDouble).contiguous();
+    std::vector<T> all(lanes());
+    for (int64_t lane = 0; lane < lanes(); ++lane)
+      all[lane] = static_cast<T>(numbers.data_ptr<double>()[lane % channels()]);
+    return all;
+  }
+
+  /// Calls `work(thread, table)` for all pixels, on several threads.
+  template <typename Work>
+  void run(Work&& work) const {
+    const int64_t grain = std::max<int64_t>(1, kElementsPerThread / channels());
+    at::parallel_for(0, runs_.pixels(), grain, [&](int64_t begin, int64_t end) {
+      const int thread = at::get_thread_num();
+      runs_.visit(begin, end, [&](const std::array<int64_t, count>& offset, int64_t pixels) {
+        Table<count> table{offset, runs_.stride(), pixels / together_, lanes()};
+        for (int64_t& stride : table.stride) stride *= together_;
+        if (table.rows > 0) work(thread, table);
+        if (pixels % together_ == 0) return;
+        Table<count> rest{offset, runs_.stride(), pixels % together_, channels()};
+        for (size_t i = 0; i < count; ++i) rest.offset[i] += table.rows * table.stride[i];
+        work(thread, rest);
+      });
+    });
+  }
+
+ private:
+  PixelRuns<count> runs_;
+  int64_t together_ = 1;
+};
+
+/// count, mean and squared deviations of each lane.
+struct LaneMoments {
+  std::vector<double> count, mean, squares;
+  explicit LaneMoments(int64_t lanes) : count(lanes), mean(lanes), squares(lanes) {}
+};
+
+/// Adds a block of rows: sums of differences from a value near their mean lose no digits, and that
+/// of all rows so far is near.
+template <typename T>
+void add_block(const T* x, int64_t stride, int64_t rows, int64_t lanes, LaneMoments& moments,
+               std::vector<Wide<T>>& scratch) {
+  using W = Wide<T>;
+  W* shift = scratch.data();
+  W* sum = shift + lanes;
+  W* squares = sum + lanes;
+  double* counts = moments.count.data();
+  double* means = moments.mean.data();
+  double* all_squares = moments.squares.data();
+  vectorised([=] {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      shift[lane] = static_cast<W>(means[lane]);
+      sum[lane] = squares[lane] = 0;
+    }
+    if (counts[lanes - 1] == 0) {
+      for (int64_t row = 0; row < rows; ++row) {
+        MPI4DL_INDEPENDENT
+        for (int64_t lane = 0; lane < lanes; ++lane) sum[lane] += widen(x[row * stride + lane]);
+      }
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        shift[lane] = sum[lane] / static_cast<W>(rows);
+        sum[lane] = 0;
+      }
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      MPI4DL_INDEPENDENT
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const W apart = widen(x[row * stride + lane]) - shift[lane];
+        sum[lane] += apart;
+        squares[lane] += apart * apart;
+      }
+    }
+    const auto n = static_cast<double>(rows);
+    MPI4DL_INDEPENDENT
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const double moved = static_cast<double>(sum[lane]) / n;
+      const double mean = static_cast<double>(shift[lane]) + moved;
+      const double own = static_cast<double>(squares[lane]) - moved * moved * n;
+      const double total = counts[lane] + n;
+      const double apart = mean - means[lane];
+      all_squares[lane] += own + apart * apart * (counts[lane] * n / total);
+      means[lane] += apart * (n / total);
+      counts[lane] = total;
+    }
+  });
+}
+
+template <typename T>
+void add_moments(const at::Tensor& x, at::Tensor& moments) {
+  const Walk<1> walk({x});
+  const int64_t lanes = walk.lanes(), channels = walk.channels();
+  std::vector<LaneMoments> by_thread(at::get_num_threads(), LaneMoments(lanes));
+  std::vector<std::vector<Wide<T>>> scratch(by_thread.size());
+  const T* data = x.data_ptr<T>();
+  walk.run([&](int thread, const Table<1>& table) {
+    scratch[thread].resize(3 * lanes);
+    for (int64_t row = 0; row < table.rows; row += kBlock)
+      add_block(data + table.offset[0] + row * table.stride[0], table.stride[0],
+                std::min(kBlock, table.rows - row), table.lanes, by_thread[thread],
+                scratch[thread]);
+  });
+  auto all = moments.accessor<double, 2>();
+  for (const LaneMoments& part : by_thread)
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      if (part.count[lane] == 0) continue;
+      auto sum = all[lane % channels];
+      const double total = sum[0] + part.count[lane], apart = part.mean[lane] - sum[1];
+      sum[2] += part.squares[lane] + apart * apart * (sum[0] * part.count[lane] / total);
+      sum[1] += apart * (part.count[lane] / total);
+      sum[0] = total;
+    }
+}
+
+/// The numbers of a map for each lane.
+template <typename W>
+struct LaneMap {
+  std::vector<W> mean, scale, bias;
+
+  template <size_t count>
+  LaneMap(const Walk<count>& walk, const ChannelMap& map)
+      : mean(walk.template spread<W>(map.mean)),
+        scale(walk.template spread<W>(map.scale)),
+        bias(walk.template spread<W>(map.bias)) {}
+};
+
+template <typename T, bool relu>
+void normalise_kernel(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
+  using W = Wide<T>;
+  const Walk<2> walk({x, y});
+  const LaneMap<W> numbers(walk, map);
+  const T* source = x.data_ptr<T>();
+  T* target = y.data_ptr<T>();
+  walk.run([&](int, const Table<2>& table) {
+    const W *mean = numbers.mean.data(), *scale = numbers.scale.data(), *bias = numbers.bias.data();
+    vectorised([=] {
+      for (int64_t row = 0; row < table.rows; ++row) {
+        const T* from = source + table.offset[0] + row * table.stride[0];
+        T* to = target + table.offset[1] + row * table.stride[1];
+        MPI4DL_INDEPENDENT
+        for (int64_t lane = 0; lane < table.lanes; ++lane) {
+          const W value = (widen(from[lane]) - mean[lane]) * scale[lane] + bias[lane];
+          to[lane] = narrow_to<T>(relu && value < 0 ? W{0} : value);
+        }
+      }
+    });
+  });
+}
+
+template <typename T, bool relu>
+void add_gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
+                       at::Tensor& sums) {
+  using W = Wide<T>;
+  const Walk<2> walk({dy, x});
+  const int64_t lanes = walk.lanes();
+  const LaneMap<W> numbers(walk, map);
+  std::vector<std::vector<double>> by_thread(at::get_num_threads());
+  std::vector<std::vector<W>> scratch(by_thread.size());
+  const T* gradient = dy.data_ptr<T>();
+  const T* input = x.data_ptr<T>();
+  walk.run([&](int thread, const Table<2>& table) {
+    by_thread[thread].resize(2 * lanes, 0.0);
+    scratch[thread].resize(2 * lanes);
+    double *all = by_thread[thread].data(), *all_xhat = all + lanes;
+    W *sum = scratch[thread].data(), *sum_xhat = sum + lanes;
+    const W *mean = numbers.mean.data(), *scale = numbers.scale.data(), *bias = numbers.bias.data();
+    for (int64_t first = 0; first < table.rows; first += kBlock)
+      vectorised([=] {
+        for (int64_t lane = 0; lane < table.lanes; ++lane) sum[lane] = sum_xhat[lane] = 0;
+        for (int64_t row = first; row < std::min(first + kBlock, table.rows); ++row) {
+          const T* dys = gradient + table.offset[0] + row * table.stride[0];
+          const T* xs = input + table.offset[1] + row * table.stride[1];
+          MPI4DL_INDEPENDENT
+          for (int64_t lane = 0; lane < table.lanes; ++lane) {
+            const W apart = widen(xs[lane]) - mean[lane];
+            const bool open = !relu || apart * scale[lane] + bias[lane] > 0;
+            const W value = open ? widen(dys[lane]) : W{0};
+            sum[lane] += value;
+            sum_xhat[lane] += value * apart;
+          }
+        }
+        MPI4DL_INDEPENDENT
+        for (int64_t lane = 0; lane < table.lanes; ++lane) {
+          all[lane] += static_cast<double>(sum[lane]);
+          all_xhat[lane] += static_cast<double>(sum_xhat[lane]);
+        }
+      });
+  });
+  auto total = sums.accessor<double, 2>();
+  for (const auto& part : by_thread)
+    for (int64_t lane = 0; lane < lanes && !part.empty(); ++lane) {
+      total[0][lane % walk.channels()] += part[lane];
+      total[1][lane % walk.channels()] += part[lanes + lane];
+    }
+  sums[1].mul_(map.inverse_deviation);
+}
+
+template <typename T, bool relu>
+void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
+                     const at::Tensor& means, const at::Tensor& dx) {
+  using W = Wide<T>;
+  const Walk<3> walk({dy, x, dx});
+  const LaneMap<W> numbers(walk, map);
+  const bool corrected = means.defined();
+  std::vector<W> constant(walk.lanes()), slope(walk.lanes());
+  if (corrected) {
+    constant = walk.template spread<W>(means[0] * map.scale);
+    slope = walk.template spread<W>(means[1] * map.scale * map.inverse_deviation);
+  }
+  const T* gradient = dy.data_ptr<T>();
+  const T* input = x.data_ptr<T>();
+  T* target = dx.data_ptr<T>();
+  walk.run([&](int, const Table<3>& table) {
+    const W *mean = numbers.mean.data(), *scale = numbers.scale.data(), *bias = numbers.bias.data(),
+            *minus = constant.data(), *per_apart = slope.data();
+    vectorised([=] {
+      for (int64_t row = 0; row < table.rows; ++row) {
+        const T* dys = gradient + table.offset[0] + row * table.stride[0];
+        const T* xs = input + table.offset[1] + row * table.stride[1];
+        T* to = target + table.offset[2] + row * table.stride[2];
+        MPI4DL_INDEPENDENT
+        for (int64_t lane = 0; lane < table.lanes; ++lane) {
+          const W apart = widen(xs[lane]) - mean[lane];
+          const bool open = !relu || apart * scale[lane] + bias[lane] > 0;
+          const W value = open ? widen(dys[lane]) * scale[lane] : W{0};
+          to[lane] = narrow_to<T>(value - (minus[lane] + per_apart[lane] * apart));
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
+
+at::Tensor channel_moments(const at::Tensor& x) {
+  if (!suited(x)) return composed::channel_moments(x);
+  at::Tensor moments = at::zeros({x.size(1), 3}, at::kDouble);
+  if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_moments<T>(x, moments); });
+  return moments;
+}
+
+void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
+  if (!suited(x, y)) return composed::normalise(x, map, y);
+  if (x.numel() == 0) return;
+  by_type(x, [&]<typename T>(T) {
+    map.relu ? normalise_kernel<T, true>(x, map, y) : normalise_kernel<T, false>(x, map, y);
+  });
+}
+
+at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map) {
+  if (!suited(x, dy)) return composed::gradient_sums(dy, x, map);
+  at::Tensor sums = at::zeros({2, x.size(1)}, at::kDouble);
+  if (x.numel() == 0) return sums;
+  by_type(x, [&]<typename T>(T) {
+    map.relu ? add_gradient_sums<T, true>(dy, x, map, sums)
+             : add_gradient_sums<T, false>(dy, x, map, sums);
+  });
+  return sums;
+}
+
+void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
+                        const at::Tensor& means, const at::Tensor& dx) {
+  if (!suited(x, dy, dx)) return composed::normalise_backward(dy, x, map, means, dx);
+  if (x.numel() == 0) return;
+  by_type(x, [&]<typename T>(T) {
+    map.relu ? backward_kernel<T, true>(dy, x, map, means, dx)
+             : backward_kernel<T, false>(dy, x, map, means, dx);
+  });
+}
+
+}  // namespace mpi4dl

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace mpi4dl {
+
+/// y = (x - mean) * scale + bias for each channel and then, if asked for, max(y, 0). Numbers are
+/// float64, one for each channel.
+struct ChannelMap {
+  at::Tensor mean, inverse_deviation, scale, bias;
+  bool relu = false;
+};
+
+// Each is one pass over memory for float32, float64 and bfloat16 (which compute in float32) on the
+// CPU with channels side by side, and a composition of libtorch's operators elsewhere. Tensors are
+// (N, C, ...) and may be views with gaps between their rows.
+
+/// For each channel count, mean and sum of squared deviations from it: float64, C x 3.
+at::Tensor channel_moments(const at::Tensor& x);
+
+/// Writes y.
+void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y);
+
+/// The sums over all pixels of dy and of dy * xhat, where y was not cut off: float64, 2 x C. ReLU's
+/// cut is computed again from x, so nobody needs to keep y.
+at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map);
+
+/// Writes dx = scale * (dy - means[0] - means[1] * xhat), where dy counts only if y was not cut
+/// off; without the means (undefined) dx = scale * dy. `dx` may be the memory of `dy`.
+void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
+                        const at::Tensor& means, const at::Tensor& dx);
+
+}  // namespace mpi4dl
