@@ -28,7 +28,7 @@ training=("$MPI4DL" --config "$scratch/run.ini" train)
 train() {
   local ranks=$1
   shift
-  run 120 "$ranks" "${training[@]}" "$@"
+  run 300 "$ranks" "${training[@]}" "$@"
 }
 
 trains() {
@@ -88,7 +88,7 @@ killed() {
   mkdir "$ranks"
   rm -f "$log"
   # shellcheck disable=SC2016 # the rank's shell expands this, not ours
-  run 120 5 bash -c 'touch "$0/$$"; exec "$@"' "$ranks" "${training[@]}" \
+  run 300 5 bash -c 'touch "$0/$$"; exec "$@"' "$ranks" "${training[@]}" \
     "${tiles[@]}" --checkpoint-dir "$folder" --checkpoint-every 1steps --keep 2 --json-log "$log" &
   job=$!
   after_steps "$log" "$steps"
@@ -218,7 +218,7 @@ alone() {
   local code=$1 words=$2
   shift 2
   what="alone: $*"
-  timeout 60 "$MPI4DL" "$@" >"$output" 2>&1 </dev/null
+  timeout 120 "$MPI4DL" "$@" >"$output" 2>&1 </dev/null
   status=$?
   expect_exit "$code"
   expect_one_sentence "$words"
@@ -271,7 +271,7 @@ bad_weights() {
   alone 2 "there is no checkpoint in '$scratch/empty'" export --checkpoint "$scratch/empty" --to pt --out "$scratch/x.pt"
   alone 2 "--to: onnx not in" export --checkpoint "$newest" --to onnx --out "$scratch/x"
   alone 1 "cannot create '/nowhere/x.pt.partial'" export --checkpoint "$newest" --to pt --out /nowhere/x.pt
-  run 60 2 "$MPI4DL" export --checkpoint "$newest" --to pt --out "$scratch/x.pt"
+  run 120 2 "$MPI4DL" export --checkpoint "$newest" --to pt --out "$scratch/x.pt"
   expect_exit 2
   expect_one_sentence "export needs one process only"
   refuses 2 "there are no weights '$none'" 1 --weights "$none"
