@@ -93,7 +93,7 @@ complains() {
   local ask=(evaluate "${model[@]}" --weights "$weights")
   refuses "--weights is required" 2 evaluate "${model[@]}"
   refuses "there are no weights '/nowhere'" 2 evaluate "${model[@]}" --weights /nowhere
-  refuses "weights of another model" 2 "${ask[@]}" --depth 14
+  refuses "weights of another model" 2 evaluate --model resnet --resnet-version 1 --depth 14 --weights "$weights"
   refuses "--part validation: no images are held out" 1 "${ask[@]}" --part validation
   refuses "need a multiple of 5 ranks, not 4" 4 "${ask[@]}" --num-spatial-parts 4
   refuses "--gems" 2 "${ask[@]}" --gems

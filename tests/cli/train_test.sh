@@ -77,7 +77,7 @@ complains() {
   # A learning rate that ruins the weights: the run ends, and says where.
   train 2 --model resnet --resnet-version 1 --depth 8 --split-size 2 --batch-size 2 --lr 1e38
   expect_exit 1
-  expect_one_sentence "the first values that are not finite come from cell stage0.block0"
+  expect_one_sentence "the first values that are not finite come from cell stem"
 }
 
 references_examples
