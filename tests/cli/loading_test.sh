@@ -61,18 +61,18 @@ PYTHON
 }
 
 make_images() {
-  run 60 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/mega" \
+  run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/mega" \
     --size 96 --noise 1 --count 20 --val-count 10
   expect_exit 0
   expect_text "20 images for training and 10 for validation, each 96x96"
   [ "$(find "$scratch/mega" -name '*.tif' | wc -l)" = 30 ] || complain "not 30 images"
-  run 60 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/mega"
+  run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/mega"
   expect_exit 2
   expect_one_sentence "is there already and not an empty folder"
-  run 60 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch" --out "$scratch/none"
+  run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch" --out "$scratch/none"
   expect_exit 2
   expect_one_sentence "there is no t10k-images-idx3-ubyte and no t10k-images-idx3-ubyte.gz"
-  run 60 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/full" --size 60
+  run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/full" --size 60
   expect_exit 2
   expect_one_sentence "a canvas of 60x60 has no room for 5 digits and 50 patterns"
 }
@@ -91,6 +91,7 @@ broken_images() {
     train $layout "${files[@]}" --on-bad-image skip
     expect_exit 0
     expect_one_sentence "left out: cannot read $bad"
+    ! grep -q WARNING "$output" || complain "words of libtorch"
     losses+=("$(loss_of_step 5)")
   done
   for other in 1 2; do
