@@ -34,6 +34,20 @@ int64_t MemoryMeter::peak_bytes() const {
   return listener_->peak;
 }
 
+namespace {
+
+class Nobody : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*data*/, int64_t /*bytes*/, ReportedBytes /*total_allocated*/,
+                         ReportedBytes /*total_reserved*/, c10::Device /*device*/) override {}
+  bool memoryProfilingEnabled() const override { return false; }
+};
+
+}  // namespace
+
+UnmeteredSection::UnmeteredSection()
+    : guard_(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<Nobody>()) {}
+
 void report_memory(void* data, int64_t bytes) {
   if (c10::memoryProfilingEnabled())
     c10::reportMemoryUsageToProfiler(data, bytes, 0, 0, c10::Device(c10::DeviceType::CPU));

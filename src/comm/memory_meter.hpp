@@ -23,6 +23,15 @@ class MemoryMeter {
   c10::DebugInfoGuard guard_;
 };
 
+/// While it lives, meters of this thread see nothing: for tensors that come from other threads.
+class UnmeteredSection {
+ public:
+  UnmeteredSection();
+
+ private:
+  c10::DebugInfoGuard guard_;
+};
+
 /// Tells the meter of memory that does not come from libtorch's allocator; negative when freed.
 void report_memory(void* data, int64_t bytes);
 

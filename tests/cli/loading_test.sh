@@ -91,6 +91,7 @@ broken_images() {
     train $layout "${files[@]}" --on-bad-image skip
     expect_exit 0
     expect_one_sentence "left out: cannot read $bad"
+    ! grep -q WARNING "$output" || complain "words of libtorch"
     losses+=("$(loss_of_step 5)")
   done
   for other in 1 2; do
