@@ -2,6 +2,7 @@
 set(MPI_CXX_SKIP_MPICXX ON)  # the old C++ bindings are not wanted
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
