@@ -106,7 +106,7 @@ mutant "halo gradients overwrite instead of adding" src/exchange/redistribution.
   'Flight::State::launch(Combine::copy,'
 
 mutant "gradients of margins are dropped" src/ops/stage_runner.cpp \
-  'accumulate(gradients_[producer].local, value.computed[rank], box, gradient);' \
+  'accumulate(gradients_[producer].local, value.computed[rank], box, std::move(gradient));' \
   'const Box own = intersect(box, value.owned[rank]); if (!own.empty()) accumulate(gradients_[producer].local, value.computed[rank], own, Patch{box, gradient}.view(own));'
 
 # --- Padding ---
@@ -131,18 +131,20 @@ mutant "average pooling takes tile borders for image borders" src/ops/pooling.cp
 # --- Batch norm ---
 
 mutant "batch norm corrects margins too" src/ops/batch_norm.cpp \
-  'dx.view(owned_).sub_((xhat.view(owned_) * mean_dy_xhat)' \
-  'dx.data.sub_((xhat.data * mean_dy_xhat)'
+  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, {});' \
+  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, sums / count_);'
 
 mutant "batch norm sums gradients over owned pixels only" src/ops/batch_norm.cpp \
-  'sums[0].copy_(dy.sum(dims));
-      sums[1].copy_((dy * normalised).sum(dims));' \
-  'sums[0].copy_(Patch{input_.box, dy}.view(owned_).sum(dims));
-      sums[1].copy_(Patch{input_.box, dy * normalised}.view(owned_).sum(dims));'
+  ': gradient_sums(gradient, input_.data, map_);' \
+  ': gradient_sums(Patch{input_.box, gradient}.view(owned_), input_.view(owned_), map_);'
 
 mutant "batch norm measures margins too" src/ops/batch_norm.cpp \
-  ': input_.view(owned_).transpose(0, 1).flatten(1);' \
-  ': input_.data.transpose(0, 1).flatten(1);'
+  ': channel_moments(input_.view(owned_));' \
+  ': channel_moments(input_.data);'
+
+mutant "a fused ReLU lets gradients through where it was zero" src/ops/kernels/normalisation.cpp \
+  'const W value = open ? widen(dys[lane]) * scale[lane] : W{0};' \
+  'const W value = open || relu ? widen(dys[lane]) * scale[lane] : W{0};'
 
 mutant "batch norm measures each tile alone" src/ops/stage_runner.cpp \
   'if (scope_ == BatchNormScope::global) context.statistics = &stage_;' \
