@@ -19,7 +19,7 @@ copy_sources() {
     cmp -s "$file" "$tree/$file" && continue
     mkdir -p "$tree/$(dirname "$file")"
     cp "$file" "$tree/$file"
-  done < <(find CMakeLists.txt cmake src tests -type f)
+  done < <(find CMakeLists.txt bench cmake src tests -type f)
 }
 
 compile() {
