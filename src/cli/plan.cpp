@@ -35,7 +35,7 @@ std::vector<Schedule> schedules(const PlanFlags& flags, const Layout& layout) {
 }
 
 void print_stage(const Graph& graph, const Layout& layout, int stage, const CellRange& cells,
-                 const StagePlan& plan, const Simulation& played) {
+                 const StagePlan& plan, bool recompute, const Simulation& played) {
   const std::vector<int> ranks = layout.stage_ranks(0, 0, stage);
   std::printf("%5d  %-7s %-9s %-34s", stage,
               fmt::format("{}-{}", ranks.front(), ranks.back()).c_str(),
@@ -43,6 +43,8 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
               fmt::format("{} ({} .. {})", cells.last - cells.first, graph.cells()[cells.first],
                           graph.cells()[cells.last - 1])
                   .c_str());
+  const std::vector<CellRange> recomputed =
+      recompute ? recomputed_cells(plan) : std::vector<CellRange>();
   RankCost worst;
   int64_t memory = 0;
   for (int rank = 0; rank < plan.grid().size(); ++rank) {
@@ -51,8 +53,9 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
     worst.redundant_flops = std::max(worst.redundant_flops, cost.redundant_flops);
     worst.messages = std::max(worst.messages, cost.messages);
     worst.elements_sent = std::max(worst.elements_sent, cost.elements_sent);
-    memory = std::max(
-        memory, activation_bytes(plan, rank, kFloat32).with_live(played.peak_live[ranks[rank]]));
+    const ActivationBytes bytes = recompute ? activation_bytes(plan, rank, kFloat32, recomputed)
+                                            : activation_bytes(plan, rank, kFloat32);
+    memory = std::max(memory, bytes.with_live(played.peak_live[ranks[rank]]));
   }
   std::printf(" %10.3f %9.1f%% %10.1f %9lld %10.2f\n", static_cast<double>(worst.flops) * 1e-9,
               100.0 * static_cast<double>(worst.redundant_flops) /
@@ -92,7 +95,7 @@ int run_plan(Session& session, const PlanFlags& flags) {
     print_stage(
         graph, layout, stage, trainer.cells[stage],
         StagePlan(graph, layout.stages()[stage], micro_batch, trainer.halo, trainer.cells[stage]),
-        played);
+        trainer.stage.recompute, played);
   std::printf(
       "\nschedule %s, forward 1 and backward 2 units of time: bubble %.0f %%, at most %d "
       "micro-batch%s alive\n%s",

@@ -46,11 +46,11 @@ void TrainingFlags::add_layout_flags(CLI::App& command) {
   command.add_option("--schedule", schedule, "gpipe or 1f1b")
       ->check(CLI::IsMember({"gpipe", "1f1b"}))
       ->default_str("1f1b where --parts is above 1");
+  command.add_flag("--recompute", trainer.stage.recompute,
+                   "Keep only what passes between runs of cells, and run them again for backward");
 }
 
 void TrainingFlags::add_learning_flags(CLI::App& command) {
-  command.add_flag("--recompute", trainer.stage.recompute,
-                   "Keep only what passes between cells, and run each again before its backward");
   command.option_defaults()->group("Learning");
   command
       .add_option("--batch-norm", batch_norm,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "plan/memory.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -50,11 +51,11 @@ StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, Batch
       stage_(stage),
       tiles_(stage.split(plan.grid().place(stage.rank()).batch)),
       replicas_(std::move(replicas)),
-      scope_(scope) {
+      scope_(scope),
+      segments_(plan, recomputed_cells(plan)) {
   ensure(stage.size() == plan.grid().size(), "a plan for {} ranks cannot run on {}",
          plan.grid().size(), stage.size());
   make_redistributions();
-  count_readers();
 }
 
 void StageRunner::make_redistributions() {
@@ -73,33 +74,6 @@ void StageRunner::make_redistributions() {
   }
 }
 
-void StageRunner::count_readers() {
-  const Graph& graph = plan_.graph();
-  readers_.resize(graph.nodes().size());
-  readers_in_cell_.resize(graph.nodes().size());
-  std::vector<bool> read_across(graph.nodes().size(), false);
-  for (const int id : plan_.nodes()) {
-    const Node& node = graph.node(id);
-    if (cells_.empty() || cells_.back().cell != node.cell) cells_.push_back({node.cell, {}, {}});
-    cells_.back().nodes.push_back(id);
-    for (const int from : node.inputs) {
-      const bool extended = plan_.reads_extended(from, id);
-      const auto count = [extended](Readers& readers) {
-        ++readers.all;
-        ++(extended ? readers.extended : readers.local);
-      };
-      count(readers_[from]);
-      if (plan_.runs(from) && graph.node(from).cell == node.cell) {
-        count(readers_in_cell_[from]);
-      } else if (!read_across[from]) {
-        read_across[from] = true;
-        cells_.back().first_reads.push_back(from);
-      }
-    }
-  }
-  for (const int id : plan_.outputs()) ++readers_[id].all, ++readers_[id].local;
-}
-
 RunContext StageRunner::context(bool training, uint64_t dropout_seed) const {
   RunContext context{.training = training, .dropout_seed = dropout_seed};
   if (scope_ == BatchNormScope::global) context.statistics = &stage_;
@@ -115,10 +89,10 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
   gradients_.resize(nodes);
   tapes_.resize(nodes);
   read_boxes_.resize(nodes);
-  for (const Readers& readers : runner.readers_) readers_.push_back(readers.all);
+  for (const Readers& readers : runner.segments_.readers) readers_.push_back(readers.all);
   if (context_.recompute)
-    for (const CellNodes& cell : runner.cells_)
-      for (const int id : cell.first_reads) ++readers_[id];  // until that cell has gone back
+    for (const Segment& segment : runner.segments_.list)
+      for (const int id : segment.first_reads) ++readers_[id];  // until that segment has gone back
 }
 
 std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
@@ -133,11 +107,8 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     TileResult result = run_node(id);
     parameters_.add_statistics(plan.work(id), result.statistics, plan.batch());
     if (context_.first_bad_cell != nullptr) inspect(id);
-    if (context_.backward && !context_.recompute) {
-      tapes_[id] = std::move(result.tape);
-      if (plan.remade(id, runner_.rank())) makers_[id] = std::move(result.remake);
-    }
-    if (runner_.exchanges_[id]) exchange(id, runner_.readers_[id].local);
+    if (context_.backward && !context_.recompute) keep(id, std::move(result));
+    if (runner_.exchanges_[id]) exchange(id, runner_.segments_.readers[id].local);
     for (const int from : plan.graph().node(plan.work(id)).inputs) count_reading(from);
   }
   std::map<int, Patch> outputs;
@@ -187,19 +158,24 @@ void StageRunner::Batch::make_again(int id) {
   for (const auto& [where, values] : remade.margins) where.copy_(values);
 }
 
-/// A cell once more, from the kept values of earlier ones, for its tapes alone: what only later
-/// cells read is not exchanged again.
-void StageRunner::Batch::run_again(const CellNodes& cell) {
-  const Graph& graph = runner_.plan_.graph();
-  for (const int id : cell.nodes) readers_[id] = runner_.readers_in_cell_[id].all;
-  for (const int id : cell.nodes) {
+void StageRunner::Batch::keep(int id, TileResult result) {
+  tapes_[id] = std::move(result.tape);
+  if (runner_.plan_.remade(id, runner_.rank())) makers_[id] = std::move(result.remake);
+}
+
+/// A segment once more, from the kept values of earlier ones, for its tapes alone: what only later
+/// segments read is not exchanged again.
+void StageRunner::Batch::run_again(const Segment& segment) {
+  const Segments& segments = runner_.segments_;
+  for (const int id : segment.nodes) readers_[id] = segments.inside[id].all;
+  for (const int id : segment.nodes) {
     if (runner_.plan_.value(id).runs_in_reader) continue;
-    tapes_[id] = run_node(id).tape;
-    const Readers& here = runner_.readers_in_cell_[id];
+    keep(id, run_node(id));
+    const Readers& here = segments.inside[id];
     if (here.extended > 0) exchange(id, here.local);
-    if (here.all == 0) values_[id] = {};
-    for (const int from : graph.node(runner_.plan_.work(id)).inputs)
-      if (runner_.plan_.runs(from) && graph.node(from).cell == cell.cell) count_reading(from);
+    if (here.all == 0) values_[id] = {}, makers_.erase(id);
+    for (const int from : runner_.plan_.graph().node(runner_.plan_.work(id)).inputs)
+      if (segments.together(from, id)) count_reading(from);
   }
 }
 
@@ -288,12 +264,15 @@ std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& ou
   const int rank = runner_.rank();
   for (const auto& [id, gradient] : output_gradients)
     accumulate(gradients_[id].local, plan.value(id).computed[rank], gradient.box, gradient.data);
-  for (const CellNodes& cell : std::views::reverse(runner_.cells_)) {
-    if (context_.recompute) run_again(cell);
-    for (const int id : std::views::reverse(cell.nodes)) go_back(id);
+  for (const Segment& segment : std::views::reverse(runner_.segments_.list)) {
+    if (context_.recompute) run_again(segment);
+    for (size_t i = segment.nodes.size(); i-- > 0;) {
+      go_back(segment.nodes[i]);
+      const auto cell = [&](size_t at) { return plan.graph().node(segment.nodes[at]).cell; };
+      if (cell_done && (i == 0 || cell(i - 1) != cell(i))) cell_done(cell(i));
+    }
     if (context_.recompute)
-      for (const int id : cell.first_reads) count_reading(id);
-    if (cell_done) cell_done(cell.cell);
+      for (const int id : segment.first_reads) count_reading(id);
   }
   std::map<int, Patch> input_gradients;
   for (const int id : plan.inputs()) input_gradients[id] = gradient_of(id);

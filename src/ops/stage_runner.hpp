@@ -10,6 +10,7 @@
 #include "exchange/redistribution.hpp"
 #include "ops/operation.hpp"
 #include "ops/parameters.hpp"
+#include "plan/segments.hpp"
 #include "plan/stage_plan.hpp"
 
 namespace mpi4dl {
@@ -25,18 +26,8 @@ enum class BatchNormScope {
 ///
 /// Nodes run in the order of the graph and backward in the reverse order, on every rank alike, so
 /// exchanges meet without further agreement. A tensor is freed after its last use. With recompute,
-/// forward keeps only the values that cross from cell to cell, and backward runs each cell again.
+/// forward keeps only what passes between segments, runs of cells, and backward runs each again.
 class StageRunner {
-  /// The nodes of one cell, and the values of earlier ones that no cell before it reads.
-  struct CellNodes {
-    int cell = 0;
-    std::vector<int> nodes, first_reads;
-  };
-  /// How often a value is read, in all or by its own cell: either copy, or one of them.
-  struct Readers {
-    int all = 0, local = 0, extended = 0;
-  };
-
  public:
   /// `stage` has one rank per tile of the plan's grid, in its order. `replicas` are all ranks that
   /// run this stage, for BatchNormScope::replicas. Collective over the stage.
@@ -71,7 +62,8 @@ class StageRunner {
       std::vector<std::pair<at::Tensor, at::Tensor>> margins;  // where they were, and their values
     };
 
-    void run_again(const CellNodes& cell);
+    void run_again(const Segment& segment);
+    void keep(int node, TileResult result);
     TileResult run_node(int node);
     void make_room(int node);
     void exchange(int node, int local_readers);
@@ -104,15 +96,13 @@ class StageRunner {
 
  private:
   void make_redistributions();
-  void count_readers();
 
   const StagePlan& plan_;
   Communicator stage_;
   std::optional<Communicator> tiles_, replicas_;
   BatchNormScope scope_;
   std::vector<std::unique_ptr<Redistribution>> exchanges_, poolings_;  // by node
-  std::vector<Readers> readers_, readers_in_cell_;                     // by node
-  std::vector<CellNodes> cells_;
+  Segments segments_;
 };
 
 }  // namespace mpi4dl

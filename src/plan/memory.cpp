@@ -1,12 +1,15 @@
 #include "plan/memory.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "graph/geometry.hpp"
+#include "plan/segments.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -49,39 +52,55 @@ bool is_any(const Operator& op) {
 
 class PaperStep {
  public:
-  PaperStep(const StagePlan& plan, int rank, int64_t element_size)
-      : plan_(plan), rank_(rank), element_size_(element_size) {
+  /// `cells`: the runs that recompute runs again.
+  PaperStep(const StagePlan& plan, int rank, int64_t element_size, bool recompute,
+            const std::vector<CellRange>& cells)
+      : plan_(plan),
+        rank_(rank),
+        element_size_(element_size),
+        recompute_(recompute),
+        segments_(plan, cells) {
     const size_t nodes = plan.graph().nodes().size();
     values_.resize(nodes);
     gradients_.resize(nodes);
     kept_.resize(nodes);
-    readers_.resize(nodes, 0);
-    read_by_.resize(nodes, 0);
     gone_back_.resize(nodes, 0);
-    local_readers_.resize(nodes, 0);
-    for (const int id : plan.nodes())
-      for (const int from : plan.graph().node(id).inputs) {
-        ++readers_[from];
-        ++read_by_[from];
-        if (!plan.reads_extended(from, id)) ++local_readers_[from];
-      }
-    for (const int id : plan.outputs()) ++readers_[id], ++local_readers_[id];
+    for (const Readers& readers : segments_.readers) readers_.push_back(readers.all);
+    if (recompute)
+      for (const Segment& segment : segments_.list)
+        for (const int id : segment.first_reads) ++readers_[id];
   }
 
   ActivationBytes run() {
-    for (const int id : plan_.inputs()) values_[id].local = take(computed(id));
-    for (const int id : plan_.nodes())
-      if (!plan_.value(id).runs_in_reader) forward(id);
-    values_.clear();
-    values_.resize(plan_.graph().nodes().size());
-    const int64_t kept = meter_.live;
+    go_forward();
     for (const int id : plan_.outputs()) gradients_[id].local = take(computed(id));
-    for (const int id : std::views::reverse(plan_.nodes()))
-      if (!plan_.value(id).runs_in_reader) backward(id);
+    for (const Segment& segment : std::views::reverse(segments_.list)) {
+      if (recompute_) run_again(segment);
+      for (const int id : std::views::reverse(segment.nodes))
+        if (!plan_.value(id).runs_in_reader) backward(id);
+      if (recompute_)
+        for (const int id : segment.first_reads) count_reading(id);
+    }
     int64_t received = 0;
     for (const int id : plan_.inputs())
       if (!is_any<Input>(op(id))) received += computed(id).elements() * element_size_;
-    return {kept, meter_.peak, 2 * received};
+    return {kept_by_cell_.back(), meter_.peak, 2 * received};
+  }
+
+  /// What is kept after the forward of each cell, for backward and for later cells.
+  const std::vector<int64_t>& go_forward() {
+    for (const int id : plan_.inputs()) values_[id].local = take(computed(id));
+    int cell = plan_.cells().first;
+    for (const int id : plan_.nodes()) {
+      for (; cell < plan_.graph().node(id).cell; ++cell) kept_by_cell_.push_back(meter_.live);
+      if (plan_.value(id).runs_in_reader) continue;
+      keeps_ = !recompute_;
+      forward(id, segments_.readers[id]);
+      for (const int from : inputs(id)) count_reading(from);
+    }
+    for (const int id : plan_.outputs()) count_reading(id);
+    kept_by_cell_.resize(plan_.cells().last - plan_.cells().first, meter_.live);
+    return kept_by_cell_;
   }
 
  private:
@@ -138,21 +157,38 @@ class PaperStep {
     return true;
   }
 
-  void forward(int id) {
+  void run_again(const Segment& segment) {
+    keeps_ = true;
+    for (const int id : segment.nodes) readers_[id] = segments_.inside[id].all;
+    for (const int id : segment.nodes) {
+      if (plan_.value(id).runs_in_reader) continue;
+      forward(id, segments_.inside[id]);
+      if (segments_.inside[id].all == 0) values_[id] = {};
+      for (const int from : inputs(id))
+        if (segments_.together(from, id)) count_reading(from);
+    }
+  }
+
+  void forward(int id, const Readers& readers) {
     const bool in_room = plan_.value(id).computed_in_room(rank_);
     if (in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
     if (!computed(id).empty()) values_[id].local = compute(id, values_[id].extended);
-    if (plan_.value(id).exchanged()) {
-      if (!in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
-      if (local_readers_[id] == 0) values_[id].local = {};
-    }
-    for (const int from : inputs(id)) {
-      if (--readers_[from] > 0) continue;
-      values_[from] = {};
-      if (plan_.runs(from) && plan_.remade(from, rank_))  // its margins stay
-        margins_[from] =
-            take_bytes((remade_box(from).elements() - computed(from).elements()) * element_size_);
-    }
+    if (keeps_ && readers.all > 0 && plan_.remade(id, rank_)) makers_.insert(id);
+    if (readers.extended == 0) return;
+    if (!in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
+    if (readers.local == 0) values_[id].local = {};
+  }
+
+  void count_reading(int id) {
+    if (--readers_[id] > 0) return;
+    values_[id] = {};
+    if (makers_.erase(id) > 0)  // its margins stay
+      margins_[id] =
+          take_bytes((remade_box(id).elements() - computed(id).elements()) * element_size_);
+  }
+
+  void keep(int id, Held what) {
+    if (keeps_) kept_[id].push_back(std::move(what));
   }
 
   /// `room`: where the output goes, if there is one; ReLU and batch norm write into it, others are
@@ -165,13 +201,12 @@ class PaperStep {
       const bool framed = reads_extended(from, id) || symmetric(id);
       const bool copy = padded(id) && !(is_any<Convolution>(what) && framed);
       if (copy) {
-        kept_[id].push_back(take_bytes(padded_elements(id) * element_size_));
+        keep(id, take_bytes(padded_elements(id) * element_size_));
       } else if (!plan_.runs(from) || !plan_.remade(from, rank_)) {
-        kept_[id].push_back(source(id, 0));
+        keep(id, source(id, 0));
       }
       if (is_any<MaxPool>(what))
-        kept_[id].push_back(
-            take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
+        keep(id, take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
       return take(computed(id));
     }
     if (is_any<AvgPool>(what) && image(id)) return take(computed(id));
@@ -181,10 +216,10 @@ class PaperStep {
       return take(computed(id));
     }
     if (is_any<BatchNorm, GroupNorm, Linear, TransposedConvolution, Upsample>(what))
-      kept_[id].push_back(source(id, 0));
+      keep(id, source(id, 0));
     Held output = room && is_any<Relu, BatchNorm>(what) ? room : take(computed(id));
-    if (is_any<Relu>(what)) kept_[id].push_back(output);
-    if (is_any<Dropout>(what)) kept_[id].push_back(take(computed(id)));
+    if (is_any<Relu>(what)) keep(id, output);
+    if (is_any<Dropout>(what)) keep(id, take(computed(id)));
     return output;
   }
 
@@ -200,7 +235,7 @@ class PaperStep {
     std::vector<Held> results = differentiate(id, std::move(gradient));
     kept_[id].clear();
     for (const int from : inputs(id))
-      if (++gone_back_[from] == read_by_[from]) remade_.erase(from);
+      if (++gone_back_[from] == segments_.readers[from].all) remade_.erase(from);
     for (size_t i = 0; i < inputs(id).size(); ++i)
       add(id, static_cast<int>(i), std::move(results[i]));
   }
@@ -277,17 +312,54 @@ class PaperStep {
   const StagePlan& plan_;
   int rank_;
   int64_t element_size_;
+  bool recompute_;
+  Segments segments_;
+  bool keeps_ = true;  // what is run now, for its backward
   Meter meter_;
+  std::vector<int64_t> kept_by_cell_;
   std::vector<Pair> values_, gradients_;
   std::vector<std::vector<Held>> kept_;
+  std::set<int> makers_;                  // nodes whose values will be made again
   std::map<int, Held> margins_, remade_;  // by node
-  std::vector<int> readers_, local_readers_, read_by_, gone_back_;
+  std::vector<int> readers_, gone_back_;
 };
+
+/// Cuts cells so that what each run keeps comes to about the same.
+std::vector<CellRange> cut_evenly(const std::vector<int64_t>& kept, int first, int runs) {
+  std::vector<CellRange> cut;
+  for (size_t cell = 0; cell < kept.size(); ++cell) {
+    const int here = first + static_cast<int>(cell);
+    const auto so_far = static_cast<double>(kept[cell]) / static_cast<double>(kept.back());
+    if (cut.empty() || so_far * runs > static_cast<double>(cut.size())) cut.push_back({here, here});
+    cut.back().last = here + 1;
+  }
+  return cut;
+}
 
 }  // namespace
 
 ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size) {
-  return PaperStep(plan, rank, element_size).run();
+  return PaperStep(plan, rank, element_size, /*recompute=*/false, {plan.cells()}).run();
+}
+
+ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size,
+                                 const std::vector<CellRange>& recomputed) {
+  return PaperStep(plan, rank, element_size, /*recompute=*/true, recomputed).run();
+}
+
+std::vector<CellRange> recomputed_cells(const StagePlan& plan) {
+  constexpr int kAnyRank = 0, kAnySize = 4;  // tiles are alike, and only proportions count
+  const CellRange all = plan.cells();
+  const std::vector<int64_t> kept =
+      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/false, {all}).go_forward();
+  std::vector<CellRange> best;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int runs = 1; runs <= all.last - all.first; ++runs) {
+    std::vector<CellRange> cut = cut_evenly(kept, all.first, runs);
+    const int64_t peak = activation_bytes(plan, kAnyRank, kAnySize, cut).peak;
+    if (peak < least) best = std::move(cut), least = peak;
+  }
+  return best;
 }
 
 }  // namespace mpi4dl

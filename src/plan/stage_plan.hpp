@@ -82,6 +82,7 @@ class StagePlan {
   const Graph& graph() const { return *graph_; }
   const Grid& grid() const { return grid_; }
   int64_t batch() const { return batch_; }
+  CellRange cells() const { return cells_; }
 
   /// Nodes that this stage runs, in order.
   const std::vector<int>& nodes() const { return nodes_; }
