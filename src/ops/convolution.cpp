@@ -1,24 +1,20 @@
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "graph/geometry.hpp"
+#include "ops/kernels/convolution.hpp"
 #include "ops/operators.hpp"
 #include "ops/padding.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// A kernel of one pixel is the same whatever its dilation. With one thread libtorch computes it by
-/// BLAS, ten times slower than by oneDNN where BLAS is the reference's; dilated ones always go to
-/// oneDNN.
-int64_t dilation_of_points(const std::vector<Window>& windows, c10::ScalarType type) {
-  const bool point = std::all_of(windows.begin(), windows.end(),
-                                 [](const Window& window) { return window.kernel == 1; });
-  return point && type == c10::ScalarType::Float && at::globalContext().hasMKLDNN() ? 2 : 1;
+at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
+  return at::empty(shape, at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
 }
 
+/// By libtorch.
 class ConvolutionTape : public Tape {
  public:
   ConvolutionTape(const Convolution& op, at::Tensor input, at::Tensor weight, Padding frame,
@@ -30,10 +26,9 @@ class ConvolutionTape : public Tape {
         groups_(op.groups),
         bias_(op.bias),
         out_channels_(op.out_channels) {
-    const int64_t spread = dilation_of_points(windows, input_.scalar_type());
     for (const Window& window : windows) {
       stride_.push_back(window.stride);
-      dilation_.push_back(window.dilation * spread);
+      dilation_.push_back(window.dilation);
     }
   }
 
@@ -62,6 +57,48 @@ class ConvolutionTape : public Tape {
   int64_t out_channels_;
 };
 
+/// By the kernels for images.
+class ImageConvolutionTape : public Tape {
+ public:
+  ImageConvolutionTape(at::Tensor input, at::Tensor weight, bool bias, const ImageWindows& windows)
+      : input_(std::move(input)), weight_(std::move(weight)), bias_(bias), windows_(windows) {}
+
+  void forward(const at::Tensor& bias, const at::Tensor& output) const {
+    convolve(input_, weight_, bias, windows_, output);
+  }
+
+  Gradients backward(const at::Tensor& gradient) override {
+    // Pooling hands back one number for many pixels, or channels one after the other.
+    const bool side_by_side = gradient.stride(1) == 1 || gradient.size(1) == 1;
+    const at::Tensor dy =
+        side_by_side ? gradient : gradient.contiguous(at::MemoryFormat::ChannelsLast);
+    Gradients result{{}, {weight_gradient(input_, dy, weight_, windows_)}};
+    const std::vector<int64_t> shape = input_.sizes().vec();
+    input_.reset();
+    result.inputs.push_back(empty_image(shape, dy.scalar_type()));
+    convolve_back(dy, weight_, windows_, result.inputs[0]);
+    if (bias_) result.parameters.push_back(dy.sum({0, 2, 3}));
+    return result;
+  }
+
+ private:
+  at::Tensor input_, weight_;
+  bool bias_;
+  ImageWindows windows_;
+};
+
+TileResult run_by_kernels(const Convolution& op, const TileRun& run,
+                          const std::vector<Window>& wins, const Padding& padding) {
+  ImageWindows windows{wins[0], wins[1]};
+  for (size_t axis = 0; axis < windows.size(); ++axis) windows[axis].padding = padding.before[axis];
+  const at::Tensor& input = run.inputs[0].data;
+  at::Tensor output =
+      run.target.defined() ? run.target : empty_image(run.output.shape(), input.scalar_type());
+  auto tape = std::make_unique<ImageConvolutionTape>(input, run.parameters[0], op.bias, windows);
+  tape->forward(op.bias ? run.parameters[1] : at::Tensor(), output);
+  return {std::move(output), std::move(tape)};
+}
+
 /// The input with its frame of zeros: where there is room for it around the input, it is there.
 at::Tensor framed(const TileRun& run, const Padding& frame) {
   const Patch& input = run.inputs[0];
@@ -82,6 +119,8 @@ TileResult run_convolution(const Convolution& op, const TileRun& run) {
   const Patch& input = run.inputs[0];
   const std::vector<Window> wins = windows(op, input.box.axes() - 2);
   Padding frame = padding_around(input.box, run.output, wins);
+  if (has_convolution_kernel(input.data, run.parameters[0], op.groups))
+    return run_by_kernels(op, run, wins, frame);
   std::vector<int64_t> padding(wins.size(), 0);
   if (frame.symmetric()) {
     std::swap(padding, frame.before);

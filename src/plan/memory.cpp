@@ -129,6 +129,11 @@ class PaperStep {
   }
 
   bool image(int id) const { return computed(id).axes() == 4; }
+  /// The kernels for images need neither padding nor gradients without gaps.
+  bool image_convolution(int id) const {
+    const auto* convolution = std::get_if<Convolution>(&op(id));
+    return convolution != nullptr && image(id) && convolution->groups == 1;
+  }
 
   int64_t parameter_bytes(int id) const {
     int64_t elements = 0;
@@ -191,11 +196,17 @@ class PaperStep {
     if (keeps_) kept_[id].push_back(std::move(what));
   }
 
-  /// `room`: where the output goes, if there is one; ReLU and batch norm write into it, others are
+  /// `room`: where the output goes, if there is one; our own kernels write into it, others are
   /// copied.
   Held compute(int id, const Held& room) {
     const Operator& what = op(id);
     if (is_any<Identity>(what)) return source(id, 0);
+    if (image_convolution(id)) {
+      if (const int from = inputs(id)[0]; !plan_.runs(from) || !plan_.remade(from, rank_))
+        keep(id, source(id, 0));
+      const Held packed_weights = take_bytes(parameter_bytes(id));
+      return room ? room : take(computed(id));
+    }
     if (is_any<Convolution, MaxPool>(what)) {
       const int from = inputs(id)[0];
       const bool framed = reads_extended(from, id) || symmetric(id);
@@ -229,15 +240,25 @@ class PaperStep {
     if (computed(id).empty()) return;
     for (const int from : inputs(id))
       if (margins_.erase(from) > 0) remade_[from] = take(remade_box(from));
-    // libtorch makes the gradient of a convolution's weights by way of two others of its size.
-    const Held parameter_gradients =
-        take_bytes(parameter_bytes(id) * (is_any<Convolution>(op(id)) ? 3 : 1));
+    const Held parameter_gradients = take_bytes(parameter_bytes(id) * gradient_copies(id));
+    if (image_convolution(id)) release(id);  // the gradient of the input comes last
     std::vector<Held> results = differentiate(id, std::move(gradient));
+    if (!image_convolution(id)) release(id);
+    for (size_t i = 0; i < inputs(id).size(); ++i)
+      add(id, static_cast<int>(i), std::move(results[i]));
+  }
+
+  /// Of a convolution's weights libtorch makes two others on the way, our kernels pack them.
+  int64_t gradient_copies(int id) const {
+    if (!is_any<Convolution>(op(id))) return 1;
+    return image_convolution(id) ? 2 : 3;
+  }
+
+  /// What was kept for this node's backward.
+  void release(int id) {
     kept_[id].clear();
     for (const int from : inputs(id))
       if (++gone_back_[from] == segments_.readers[from].all) remade_.erase(from);
-    for (size_t i = 0; i < inputs(id).size(); ++i)
-      add(id, static_cast<int>(i), std::move(results[i]));
   }
 
   Held complete_gradient(int id) {
@@ -259,6 +280,7 @@ class PaperStep {
   std::vector<Held> differentiate(int id, Held gradient) {
     const Operator& what = op(id);
     if (is_any<Add, Concat, Identity>(what)) return std::vector<Held>(inputs(id).size(), gradient);
+    if (image_convolution(id)) return {take(needed(id, 0))};
     if (is_any<Convolution, MaxPool>(what)) {
       const Held dense = take_bytes(gradient.gaps ? computed(id).elements() * element_size_ : 0);
       if (is_any<Convolution>(what) && symmetric(id)) return {take(needed(id, 0))};

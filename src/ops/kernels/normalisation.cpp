@@ -291,8 +291,8 @@ void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap
         for (int64_t lane = 0; lane < table.lanes; ++lane) {
           const W apart = widen(xs[lane]) - mean[lane];
           const bool open = !relu || apart * scale[lane] + bias[lane] > 0;
-          const W value = open ? widen(dys[lane]) * scale[lane] : W{0};
-          to[lane] = narrow_to<T>(value - (minus[lane] + per_apart[lane] * apart));
+          const W value = open ? widen(dys[lane]) : W{0};
+          to[lane] = narrow_to<T>(value * scale[lane] - (minus[lane] + per_apart[lane] * apart));
         }
       }
     });

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+#include "geometry/window.hpp"
+
+namespace mpi4dl {
+
+/// The windows of an image's two axes. Their padding is what lies before the input; whatever is
+/// read beyond it, on either side, is zero.
+using ImageWindows = std::array<Window, 2>;
+
+/// True where the kernels below do this convolution: of images on the CPU with channels side by
+/// side, in one group, for float32, float64 and bfloat16 (which computes in float32). They beat
+/// oneDNN's there, most of all in the gradient of the weights (bench/README.md).
+bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, int64_t groups);
+
+// Tensors are (N, C, H, W) and may be views with gaps between their rows. A weight is (out, in, H,
+// W); `bias` may be undefined.
+
+/// Writes y, whose size says how many outputs there are.
+void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+              const ImageWindows& windows, const at::Tensor& y);
+
+/// Writes the gradient of the input.
+void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWindows& windows,
+                   const at::Tensor& dx);
+
+/// The gradient of a weight of this shape; of a bfloat16 weight in float32.
+at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
+                           const ImageWindows& windows);
+
+}  // namespace mpi4dl

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mpi4dl {
+
+/// Where a tap reads, in elements from the first pixel, and where its weights are in their panel.
+struct TapOffset {
+  int64_t pixel, weight;
+};
+
+/// A row of pixels times a panel of weights. Weights of a panel are those of `width` channels, and
+/// lie tap by tap, and for each by channels of the input.
+template <typename T>
+struct PanelProduct {
+  const T* x;
+  int64_t x_pitch;  // from one pixel to the next
+  int64_t channels;
+  const TapOffset* taps;
+  int64_t tap_count;
+  const T* panel;
+  const T* bias;  // `width` numbers
+  T* y;
+  int64_t y_pitch;
+  int64_t y_channels;  // to write, at most `width`
+  int64_t pixels;
+};
+
+/// Pixels of two images that lie side by side, x_pitch and g_pitch apart.
+template <typename T>
+struct PixelPairs {
+  const T *x, *g;
+  int64_t pixels;
+};
+
+/// Adds to `sum`, rows of channels of g and columns of channels of x, the products of all pairs.
+template <typename T>
+struct OuterProduct {
+  const PixelPairs<T>* pairs;
+  int64_t pair_count;
+  int64_t x_pitch, g_pitch;
+  int64_t x_offset, g_offset;  // of the first channel
+  int64_t rows;
+  int64_t columns;  // at most `width`; more of x can be read
+  T* sum;
+  int64_t sum_pitch;
+};
+
+/// Products whose sums stay in registers, for the processor that this program runs on.
+template <typename T>
+struct RegisterTiles {
+  int64_t width;  ///< channels that are computed at once
+  void (*multiply)(const PanelProduct<T>&);
+  void (*add_outer)(const OuterProduct<T>&);
+};
+
+/// For this many channels: few of them need narrow tiles. Exists for float and double.
+template <typename T>
+const RegisterTiles<T>& register_tiles(int64_t channels);
+
+}  // namespace mpi4dl

@@ -1,0 +1,158 @@
+// The kernels of convolutions against libtorch's in float64: random windows, odd sizes and numbers
+// of channels, different padding on each side, views with gaps, several threads.
+#include "ops/kernels/convolution.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "support/dice.hpp"
+
+namespace mpi4dl::testing {
+namespace {
+
+struct Precision {
+  c10::ScalarType type;
+  double tolerance;
+};
+
+class ConvolutionKernels : public ::testing::TestWithParam<Precision> {
+ protected:
+  void SetUp() override { at::manual_seed(1); }
+
+  struct Case {
+    ImageWindows windows;
+    std::array<int64_t, 2> after;  // padding behind the input
+    at::Tensor x, weight, bias, dy;
+  };
+
+  static at::Tensor wide(const at::Tensor& x) {
+    return x.defined() ? x.to(at::kDouble) : at::Tensor();
+  }
+
+  /// Channels side by side; now and then a view into something larger.
+  at::Tensor draw(const std::vector<int64_t>& shape) {
+    std::vector<int64_t> larger = shape;
+    if (dice_.chance(0.5))
+      for (int64_t& length : larger) length += dice_.pick(0, 2);
+    at::Tensor x = at::randn({larger[0], larger[2], larger[3], larger[1]}, at::kDouble)
+                       .to(GetParam().type)
+                       .permute({0, 3, 1, 2});
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      x = x.narrow(static_cast<int64_t>(axis), larger[axis] - shape[axis], shape[axis]);
+    return x;
+  }
+
+  int64_t draw_channels() { return dice_.chance(0.3) ? 16 * dice_.pick(1, 4) : dice_.pick(1, 37); }
+
+  Case draw_case() {
+    Case c;
+    std::vector<int64_t> inputs{dice_.pick(1, 3), draw_channels()},
+        outputs{inputs[0], draw_channels()};
+    std::vector<int64_t> weights{outputs[1], inputs[1]};
+    for (int axis = 0; axis < 2; ++axis) {
+      Window& window = c.windows[axis];
+      window = {dice_.pick(1, dice_.chance(0.1) ? 7 : 3), dice_.pick(1, 3), 0, dice_.pick(1, 2)};
+      window.padding = dice_.pick(0, window.span());
+      c.after[axis] = dice_.pick(0, window.span());
+      const int64_t least = std::max<int64_t>(1, window.span() - window.padding - c.after[axis]);
+      const int64_t length = least + dice_.pick(0, dice_.chance(0.1) ? 100 : 14);
+      inputs.push_back(length);
+      outputs.push_back((length + window.padding + c.after[axis] - window.span()) / window.stride +
+                        1);
+      weights.push_back(window.kernel);
+    }
+    c.x = draw(inputs);
+    c.dy = draw(outputs);
+    c.weight = at::randn(weights, at::kDouble).to(GetParam().type);
+    if (dice_.chance(0.7)) c.weight = c.weight.contiguous(at::MemoryFormat::ChannelsLast);
+    if (dice_.chance(0.3)) c.bias = at::randn({outputs[1]}, at::kDouble).to(GetParam().type);
+    return c;
+  }
+
+  static at::Tensor padded(const Case& c) {
+    return at::constant_pad_nd(
+        wide(c.x), {c.windows[1].padding, c.after[1], c.windows[0].padding, c.after[0]});
+  }
+  static std::vector<int64_t> strides(const Case& c) {
+    return {c.windows[0].stride, c.windows[1].stride};
+  }
+  static std::vector<int64_t> dilations(const Case& c) {
+    return {c.windows[0].dilation, c.windows[1].dilation};
+  }
+
+  void expect_close(const at::Tensor& result, const at::Tensor& expected) const {
+    ASSERT_EQ(result.sizes(), expected.sizes());
+    const double scale = std::max(1.0, expected.abs().max().item<double>());
+    EXPECT_LE((wide(result) - expected).abs().max().item<double>(), GetParam().tolerance * scale);
+  }
+
+  void expect_equal_to_libtorch(const Case& c) {
+    ASSERT_TRUE(has_convolution_kernel(c.x, c.weight, 1));
+    const at::Tensor y = draw(c.dy.sizes().vec()), dx = draw(c.x.sizes().vec());
+    convolve(c.x, c.weight, c.bias, c.windows, y);
+    expect_close(y, at::convolution(padded(c), wide(c.weight), wide(c.bias), strides(c), {0, 0},
+                                    dilations(c), false, {0, 0}, 1));
+    const auto [whole, weight, unused] =
+        at::convolution_backward(wide(c.dy), padded(c), wide(c.weight), c10::nullopt, strides(c),
+                                 {0, 0}, dilations(c), false, {0, 0}, 1, {true, true, false});
+    convolve_back(c.dy, c.weight, c.windows, dx);
+    expect_close(dx, whole.narrow(2, c.windows[0].padding, c.x.size(2))
+                         .narrow(3, c.windows[1].padding, c.x.size(3)));
+    expect_close(weight_gradient(c.x, c.dy, c.weight, c.windows), weight);
+  }
+
+  Dice dice_{11};
+};
+
+TEST_P(ConvolutionKernels, EqualLibtorch) {
+  const auto turns = static_cast<int64_t>(seeds(150).size());
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    SCOPED_TRACE(turn);
+    expect_equal_to_libtorch(draw_case());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(ConvolutionKernels, EqualLibtorchOnSeveralThreads) {
+  const int before = at::get_num_threads();
+  for (const int threads : {2, 3}) {
+    at::set_num_threads(threads);
+    Case c;
+    c.windows = {Window{3, 1, 1, 1}, Window{3, 1, 1, 1}};
+    c.after = {1, 1};
+    c.x = draw({2, 48, 40, 33});
+    c.dy = draw({2, 64, 40, 33});
+    c.weight = at::randn({64, 48, 3, 3}, at::kDouble).to(GetParam().type);
+    expect_equal_to_libtorch(c);
+  }
+  at::set_num_threads(before);
+}
+
+/// Outputs that lie outside the image wholly are the bias.
+TEST_P(ConvolutionKernels, PaddingAloneGivesTheBias) {
+  const at::Tensor x = at::empty({1, 3, 0, 5}, at::TensorOptions(GetParam().type));
+  const at::Tensor weight = draw({4, 3, 2, 2}), bias = draw({1, 4, 1, 1}).view({4});
+  const at::Tensor y = draw({1, 4, 2, 4});
+  convolve(x.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2}), weight, bias,
+           {Window{2, 1, 3, 1}, Window{2, 1, 0, 1}}, y);
+  expect_close(y, wide(bias).view({1, 4, 1, 1}).expand({1, 4, 2, 4}));
+}
+
+TEST_P(ConvolutionKernels, LeaveOthersToLibtorch) {
+  const at::Tensor x = draw({1, 4, 5, 5});
+  const at::Tensor weight = draw({4, 4, 3, 3});
+  EXPECT_TRUE(has_convolution_kernel(x, weight, 1));
+  EXPECT_FALSE(has_convolution_kernel(x, weight, 2));
+  EXPECT_FALSE(has_convolution_kernel(x.contiguous(), weight, 1));
+  EXPECT_FALSE(has_convolution_kernel(x.unsqueeze(2), weight.unsqueeze(2), 1));
+  EXPECT_FALSE(has_convolution_kernel(x.to(at::kHalf), weight.to(at::kHalf), 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ConvolutionKernels,
+                         ::testing::Values(Precision{at::kFloat, 1e-5},
+                                           Precision{at::kDouble, 1e-13},
+                                           Precision{at::kBFloat16, 1e-2}));
+
+}  // namespace
+}  // namespace mpi4dl::testing
