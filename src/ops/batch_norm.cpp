@@ -1,5 +1,8 @@
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "ops/kernels/normalisation.hpp"
 #include "ops/operators.hpp"
 
@@ -24,23 +27,25 @@ class BatchNormTape : public Tape {
         channels_(run.node().shape.channels),
         input_(run.inputs[0]),
         owned_(run.owned) {
+    Numbers variance;
     if (training_) {
-      measure();
+      variance = measure();
     } else {
-      map_.mean = run.parameters[2].to(at::kDouble);
-      variance_ = run.parameters[3].to(at::kDouble);
+      map_.mean = numbers_of(run.parameters[2]);
+      variance = numbers_of(run.parameters[3]);
     }
-    map_.inverse_deviation = (variance_ + op.eps).rsqrt();
-    map_.scale = run.parameters[0].to(at::kDouble) * map_.inverse_deviation;
-    map_.bias = run.parameters[1].to(at::kDouble);
+    map_.scale = numbers_of(run.parameters[0]);
+    map_.bias = numbers_of(run.parameters[1]);
     map_.relu = run.relu;
+    map_.inverse_deviation.resize(channels_);
+    for (int64_t channel = 0; channel < channels_; ++channel) {
+      map_.inverse_deviation[channel] = 1 / std::sqrt(variance[channel] + op.eps);
+      map_.scale[channel] *= map_.inverse_deviation[channel];
+    }
   }
 
   /// For the running statistics: mean and unbiased variance.
-  std::vector<at::Tensor> measured() const {
-    if (!training_) return {};
-    return {map_.mean, variance_ * (count_ / (count_ - 1).clamp_min(1))};
-  }
+  const std::vector<at::Tensor>& measured() const { return measured_; }
 
   /// Writes the output; as often as one likes.
   std::function<void()> maker(const at::Tensor& output) const {
@@ -50,34 +55,56 @@ class BatchNormTape : public Tape {
   Gradients backward(const at::Tensor& gradient) override {
     at::Tensor sums = input_.box.empty() ? at::zeros({2, channels_}, at::kDouble)
                                          : gradient_sums(gradient, input_.data, map_);
-    const at::Tensor own = sums.clone();
+    std::vector<at::Tensor> own = sums.clone().unbind();
+    std::swap(own[0], own[1]);  // of the weight, and of the bias
     if (training_ && ranks_ != nullptr) ranks_->all_reduce(sums);
-    if (input_.box.empty()) return {{at::Tensor()}, {own[1], own[0]}};
+    if (input_.box.empty()) return {{at::Tensor()}, std::move(own)};
     // The convolution behind this one wants a gradient without gaps.
     const bool in_place = sole_owner(gradient) && gradient.is_non_overlapping_and_dense();
     const Patch dy{input_.box, gradient};
     const Patch dx{input_.box,
                    in_place ? gradient : empty_tile(input_.box, input_.data.scalar_type())};
-    const auto differentiate = [&](const Box& part, const at::Tensor& means) {
+    const auto differentiate = [&](const Box& part, const GradientMeans* means) {
       normalise_backward(dy.view(part), input_.view(part), map_, means, dx.view(part));
     };
     if (!training_ || owned_.empty()) {
-      differentiate(input_.box, {});
+      differentiate(input_.box, nullptr);
     } else {
-      differentiate(owned_, sums / count_);
-      for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, {});
+      const GradientMeans means = means_of(sums);
+      differentiate(owned_, &means);
+      for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, nullptr);
     }
-    return {{dx.data}, {own[1], own[0]}};
+    return {{dx.data}, std::move(own)};
   }
 
  private:
-  void measure() {
+  /// Returns the variance.
+  Numbers measure() {
     at::Tensor moments = owned_.empty() ? at::zeros({channels_, 3}, at::kDouble)
                                         : channel_moments(input_.view(owned_));
     if (ranks_ != nullptr) ranks_->all_reduce_moments(moments);
-    count_ = moments.select(1, 0);
-    map_.mean = moments.select(1, 1);
-    variance_ = moments.select(1, 2) / count_;
+    at::Tensor statistics = at::empty({2, channels_}, at::kDouble);
+    double *mean = statistics.data_ptr<double>(), *unbiased = mean + channels_;
+    const double* moment = moments.data_ptr<double>();
+    Numbers variance(channels_);
+    for (int64_t channel = 0; channel < channels_; ++channel, moment += 3) {
+      count_ = moment[0];
+      mean[channel] = moment[1];
+      variance[channel] = moment[2] / count_;
+      unbiased[channel] = moment[2] / std::max(count_ - 1, 1.0);
+    }
+    map_.mean.assign(mean, mean + channels_);
+    measured_ = statistics.unbind();
+    return variance;
+  }
+
+  GradientMeans means_of(const at::Tensor& sums) const {
+    const double* sum = sums.data_ptr<double>();
+    GradientMeans means{Numbers(sum, sum + channels_),
+                        Numbers(sum + channels_, sum + 2 * channels_)};
+    for (Numbers* numbers : {&means.gradient, &means.with_xhat})
+      for (double& number : *numbers) number /= count_;
+    return means;
   }
 
   const Communicator* ranks_;
@@ -86,7 +113,8 @@ class BatchNormTape : public Tape {
   Patch input_;
   Box owned_;
   ChannelMap map_;
-  at::Tensor count_, variance_;  // float64, per channel
+  double count_ = 0;  // pixels of a channel
+  std::vector<at::Tensor> measured_;
 };
 
 }  // namespace

@@ -18,10 +18,12 @@ at::Tensor wide(const at::Tensor& x) {
 }
 
 /// A number per channel, shaped to broadcast over `x`.
-at::Tensor spread(const at::Tensor& numbers, const at::Tensor& x) {
+at::Tensor spread(const Numbers& numbers, const at::Tensor& x) {
   std::vector<int64_t> shape(x.dim(), 1);
   shape[1] = -1;
-  return numbers.to(x.options().dtype(wide_type(x.scalar_type()))).view(shape);
+  return at::tensor(numbers, at::kDouble)
+      .to(x.options().dtype(wide_type(x.scalar_type())))
+      .view(shape);
 }
 
 at::Tensor deviations(const at::Tensor& x, const ChannelMap& map) {
@@ -67,11 +69,11 @@ at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const Channe
 }
 
 void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
-                        const at::Tensor& means, const at::Tensor& dx) {
+                        const GradientMeans* means, const at::Tensor& dx) {
   at::Tensor result = passed(dy, x, map);
-  if (means.defined()) {
+  if (means != nullptr) {
     const at::Tensor xhat = deviations(x, map).mul_(spread(map.inverse_deviation, x));
-    result = result - spread(means[0], x) - xhat * spread(means[1], x);
+    result = result - spread(means->gradient, x) - xhat * spread(means->with_xhat, x);
   }
   dx.copy_(result * spread(map.scale, x));
 }

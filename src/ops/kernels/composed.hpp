@@ -10,6 +10,6 @@ at::Tensor channel_moments(const at::Tensor& x);
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y);
 at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map);
 void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
-                        const at::Tensor& means, const at::Tensor& dx);
+                        const GradientMeans* means, const at::Tensor& dx);
 
 }  // namespace mpi4dl::composed

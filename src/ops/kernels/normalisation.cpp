@@ -68,11 +68,11 @@ class Walk {
 
   /// A number per channel, once for each lane.
   template <typename T>
-  std::vector<T> spread(const at::Tensor& per_channel) const {
-    const at::Tensor numbers = per_channel.to(at::kDouble).contiguous();
+  std::vector<T> spread(const Numbers& numbers) const {
     std::vector<T> all(lanes());
-    for (int64_t lane = 0; lane < lanes(); ++lane)
-      all[lane] = static_cast<T>(numbers.data_ptr<double>()[lane % channels()]);
+    for (int64_t first = 0; first < lanes(); first += channels())
+      for (int64_t channel = 0; channel < channels(); ++channel)
+        all[first + channel] = static_cast<T>(numbers[channel]);
     return all;
   }
 
@@ -255,27 +255,31 @@ void add_gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelM
         }
       });
   });
-  auto total = sums.accessor<double, 2>();
+  const int64_t channels = walk.channels();
+  double *total = sums.data_ptr<double>(), *total_xhat = total + channels;
   for (const auto& part : by_thread)
     for (int64_t lane = 0; lane < lanes && !part.empty(); ++lane) {
-      total[0][lane % walk.channels()] += part[lane];
-      total[1][lane % walk.channels()] += part[lanes + lane];
+      total[lane % channels] += part[lane];
+      total_xhat[lane % channels] += part[lanes + lane];
     }
-  sums[1].mul_(map.inverse_deviation);
+  for (int64_t channel = 0; channel < channels; ++channel)
+    total_xhat[channel] *= map.inverse_deviation[channel];
 }
 
 template <typename T, bool relu>
 void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
-                     const at::Tensor& means, const at::Tensor& dx) {
+                     const GradientMeans* means, const at::Tensor& dx) {
   using W = Wide<T>;
   const Walk<3> walk({dy, x, dx});
   const LaneMap<W> numbers(walk, map);
-  const bool corrected = means.defined();
-  std::vector<W> constant(walk.lanes()), slope(walk.lanes());
-  if (corrected) {
-    constant = walk.template spread<W>(means[0] * map.scale);
-    slope = walk.template spread<W>(means[1] * map.scale * map.inverse_deviation);
+  Numbers correction(walk.channels()), correction_apart(walk.channels());
+  for (int64_t channel = 0; means != nullptr && channel < walk.channels(); ++channel) {
+    correction[channel] = means->gradient[channel] * map.scale[channel];
+    correction_apart[channel] =
+        means->with_xhat[channel] * map.scale[channel] * map.inverse_deviation[channel];
   }
+  const std::vector<W> constant = walk.template spread<W>(correction),
+                       slope = walk.template spread<W>(correction_apart);
   const T* gradient = dy.data_ptr<T>();
   const T* input = x.data_ptr<T>();
   T* target = dx.data_ptr<T>();
@@ -300,6 +304,19 @@ void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap
 }
 
 }  // namespace
+
+Numbers numbers_of(const at::Tensor& vector) {
+  Numbers numbers(vector.numel());
+  const auto copy = [&](const auto* values) {
+    std::copy_n(values, numbers.size(), numbers.begin());
+  };
+  if (vector.is_cpu() && vector.is_contiguous() && vector.scalar_type() == at::kFloat) {
+    copy(vector.data_ptr<float>());
+  } else {
+    copy(vector.to(at::TensorOptions(at::kCPU).dtype(at::kDouble)).contiguous().data_ptr<double>());
+  }
+  return numbers;
+}
 
 at::Tensor channel_moments(const at::Tensor& x) {
   if (!suited(x)) return composed::channel_moments(x);
@@ -328,7 +345,7 @@ at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const Channe
 }
 
 void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
-                        const at::Tensor& means, const at::Tensor& dx) {
+                        const GradientMeans* means, const at::Tensor& dx) {
   if (!suited(x, dy, dx)) return composed::normalise_backward(dy, x, map, means, dx);
   if (x.numel() == 0) return;
   by_type(x, [&]<typename T>(T) {

@@ -2,13 +2,25 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 namespace mpi4dl {
 
-/// y = (x - mean) * scale + bias for each channel and then, if asked for, max(y, 0). Numbers are
-/// float64, one for each channel.
+/// One for each channel. Plain numbers: a layer has few, and libtorch takes a microsecond for any.
+using Numbers = std::vector<double>;
+
+/// The numbers of a vector of any type.
+Numbers numbers_of(const at::Tensor& vector);
+
+/// y = (x - mean) * scale + bias for each channel and then, if asked for, max(y, 0).
 struct ChannelMap {
-  at::Tensor mean, inverse_deviation, scale, bias;
+  Numbers mean, inverse_deviation, scale, bias;
   bool relu = false;
+};
+
+/// Means over all pixels of dy and of dy * xhat.
+struct GradientMeans {
+  Numbers gradient, with_xhat;
 };
 
 // Each is one pass over memory for float32, float64 and bfloat16 (which compute in float32) on the
@@ -25,9 +37,9 @@ void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y);
 /// cut is computed again from x, so nobody needs to keep y.
 at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map);
 
-/// Writes dx = scale * (dy - means[0] - means[1] * xhat), where dy counts only if y was not cut
-/// off; without the means (undefined) dx = scale * dy. `dx` may be the memory of `dy`.
+/// Writes dx = scale * (dy - means.gradient - means.with_xhat * xhat), where dy counts only if y
+/// was not cut off; without means dx = scale * dy. `dx` may be the memory of `dy`.
 void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
-                        const at::Tensor& means, const at::Tensor& dx);
+                        const GradientMeans* means, const at::Tensor& dx);
 
 }  // namespace mpi4dl

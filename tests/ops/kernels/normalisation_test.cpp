@@ -46,8 +46,14 @@ class Normalisation : public ::testing::TestWithParam<Precision> {
   }
 
   ChannelMap draw_map(int64_t channels) {
-    const auto numbers = [&] { return at::randn({channels}, at::kDouble); };
-    return {numbers() * 0.1, numbers().abs() + 0.5, numbers(), numbers(), dice_.chance(0.5)};
+    const auto noise = [&] { return at::randn({channels}, at::kDouble); };
+    return {numbers_of(noise() * 0.1), numbers_of(noise().abs() + 0.5), numbers_of(noise()),
+            numbers_of(noise()), dice_.chance(0.5)};
+  }
+
+  GradientMeans draw_means(int64_t channels) {
+    const auto noise = [&] { return numbers_of(at::randn({channels}, at::kDouble)); };
+    return {noise(), noise()};
   }
 
   static at::Tensor wide(const at::Tensor& x) { return x.to(at::kDouble); }
@@ -93,8 +99,8 @@ TEST_P(Normalisation, Backward) {
   for (int turn = 0; turn < 60; ++turn) {
     const at::Tensor x = draw(draw_shape()), dy = draw(x.sizes().vec());
     const ChannelMap map = draw_map(x.size(1));
-    const at::Tensor means =
-        dice_.chance(0.7) ? at::randn({2, x.size(1)}, at::kDouble) : at::Tensor();
+    const GradientMeans drawn = draw_means(x.size(1));
+    const GradientMeans* means = dice_.chance(0.7) ? &drawn : nullptr;
     const at::Tensor expected = at::empty(x.sizes(), at::kDouble);
     composed::normalise_backward(wide(dy), wide(x), map, means, expected);
     const at::Tensor dx = dice_.chance(0.5) ? dy : draw(x.sizes().vec());
@@ -109,15 +115,16 @@ TEST_P(Normalisation, ChannelsApart) {
   const auto last = [](const at::Tensor& x) {
     return x.contiguous(at::MemoryFormat::ChannelsLast);
   };
-  const at::Tensor x = noise(), dy = noise(), means = at::randn({2, 5}, at::kDouble);
+  const at::Tensor x = noise(), dy = noise();
+  const GradientMeans means = draw_means(5);
   const at::Tensor y = noise(), y_last = last(noise()), dx = noise(), dx_last = last(noise());
   ChannelMap map = draw_map(5);
   map.relu = true;
   normalise(x, map, y);
   normalise(last(x), map, y_last);
   expect_close(y, wide(y_last));
-  normalise_backward(dy, x, map, means, dx);
-  normalise_backward(last(dy), last(x), map, means, dx_last);
+  normalise_backward(dy, x, map, &means, dx);
+  normalise_backward(last(dy), last(x), map, &means, dx_last);
   expect_close(dx, wide(dx_last));
   expect_close(channel_moments(x), channel_moments(last(x)));
   expect_close(gradient_sums(dy, x, map), gradient_sums(last(dy), last(x), map));
