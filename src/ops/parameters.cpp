@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <utility>
 
 #include "base/random.hpp"
 #include "ops/precision.hpp"
@@ -38,6 +39,29 @@ at::Tensor place(const at::Tensor& memory, int64_t& offset, const at::Tensor& li
   return view;
 }
 
+/// Calls `work` with pointers to vectors of one type each.
+template <typename Work>
+void with_numbers(const at::Tensor& vector, Work&& work) {
+  if (vector.scalar_type() == at::kDouble) {
+    work(vector.data_ptr<double>());
+  } else {
+    work(vector.data_ptr<float>());
+  }
+}
+
+/// sum += scale * numbers. Batch norm's numbers are float64; where the sum is not, libtorch would
+/// copy both before and after.
+void add_scaled(const at::Tensor& sum, const at::Tensor& numbers, double scale) {
+  if (numbers.scalar_type() != at::kDouble || !sum.is_contiguous() || !numbers.is_contiguous()) {
+    sum.add_(numbers, scale);
+    return;
+  }
+  with_numbers(sum, [&]<typename T>(T* to) {
+    const double* from = numbers.data_ptr<double>();
+    for (int64_t i = 0; i < sum.numel(); ++i) to[i] += static_cast<T>(scale * from[i]);
+  });
+}
+
 }  // namespace
 
 Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
@@ -47,16 +71,31 @@ Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::S
   for (const int node : nodes)
     for (const Parameter& parameter : graph.node(node).parameters)
       values_[node].push_back(initial_values(parameter, type, seed));
+  place_values();
   place_sums();
 }
 
-void Parameters::place_sums() {
-  int64_t trained = 0, measured = 0;
+void Parameters::place_values() {
+  int64_t elements = 0, offset = 0;
   each([&](const Parameter& parameter, int /*node*/, size_t /*i*/) {
-    (parameter.trainable ? trained : measured) += parameter.elements();
+    if (parameter.trainable) elements += parameter.elements();
+  });
+  trained_ = at::empty({elements}, type_);
+  each([&](const Parameter& parameter, int node, size_t i) {
+    if (!parameter.trainable) return;
+    const at::Tensor value =
+        std::exchange(values_[node][i], place(trained_, offset, values_[node][i]));
+    values_[node][i].copy_(value);
+  });
+}
+
+void Parameters::place_sums() {
+  int64_t measured = 0;
+  each([&](const Parameter& parameter, int /*node*/, size_t /*i*/) {
+    if (!parameter.trainable) measured += parameter.elements();
   });
   const auto count = static_cast<int64_t>(nodes_.size());
-  gradients_ = at::zeros({trained}, wide_type(type_));
+  gradients_ = at::zeros_like(trained_, wide_type(type_));
   statistics_ = at::zeros({measured + count}, wide_type(type_));
   sums_.resize(values_.size());
   images_.resize(values_.size());
@@ -85,7 +124,7 @@ void Parameters::add_gradients(int node, const std::vector<at::Tensor>& gradient
   for (size_t i = 0; i < values_[node].size() && next < gradients.size(); ++i) {
     if (!graph_->node(node).parameters[i].trainable) continue;
     const at::Tensor& gradient = gradients[next++];
-    if (gradient.defined()) sums_[node][i].add_(gradient);
+    if (gradient.defined()) add_scaled(sums_[node][i], gradient, 1);
   }
 }
 
@@ -94,15 +133,21 @@ void Parameters::add_statistics(int node, const std::vector<at::Tensor>& measure
   size_t next = 0;
   for (size_t i = 0; i < values_[node].size(); ++i)
     if (!graph_->node(node).parameters[i].trainable)
-      sums_[node][i].add_(measured[next++], static_cast<double>(images));
-  images_[node].add_(static_cast<double>(images));
+      add_scaled(sums_[node][i], measured[next++], static_cast<double>(images));
+  with_numbers(images_[node], [images](auto* count) { *count += static_cast<double>(images); });
 }
 
 void Parameters::update_statistics() {
   each([this](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable || images_[node].item<double>() == 0) return;
+    if (parameter.trainable) return;
     const double momentum = std::get<BatchNorm>(graph_->node(node).op).momentum;
-    values_[node][i].mul_(1 - momentum).add_(sums_[node][i] / images_[node], momentum);
+    with_numbers(values_[node][i], [&]<typename T>(T* running) {
+      const T* sums = sums_[node][i].data_ptr<T>();
+      const double images = *images_[node].data_ptr<T>();
+      for (int64_t channel = 0; images > 0 && channel < parameter.elements(); ++channel)
+        running[channel] =
+            static_cast<T>((1 - momentum) * running[channel] + momentum * (sums[channel] / images));
+    });
   });
 }
 
@@ -124,18 +169,11 @@ std::vector<int> Parameters::cells() const {
   return found;
 }
 
-std::map<std::string, at::Tensor> Parameters::trainable() const {
+std::map<std::string, at::Tensor> Parameters::by_name(const at::Tensor& memory) const {
   std::map<std::string, at::Tensor> found;
+  int64_t offset = 0;
   each([&](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable) found.emplace(parameter.name, values_[node][i]);
-  });
-  return found;
-}
-
-std::map<std::string, at::Tensor> Parameters::gradients() const {
-  std::map<std::string, at::Tensor> found;
-  each([&](const Parameter& parameter, int node, size_t i) {
-    if (parameter.trainable) found.emplace(parameter.name, sums_[node][i]);
+    if (parameter.trainable) found.emplace(parameter.name, place(memory, offset, values_[node][i]));
   });
   return found;
 }

@@ -36,27 +36,34 @@ class Parameters {
   /// Forgets gradients and measured statistics.
   void clear();
 
+  /// All trainable values one after the other, in the order of the gradients.
+  const at::Tensor& value_memory() const { return trained_; }
   /// What a step has added, as plain memory that the ranks which hold these parameters sum up: the
   /// gradients of the cells [first, last), which lie one after the other, and all statistics.
+  const at::Tensor& gradient_memory() const { return gradients_; }
   at::Tensor gradient_memory(int first_cell, int last_cell) const;
   at::Tensor statistics_memory() const { return statistics_; }
   /// The cells of these parameters' nodes, in order.
   std::vector<int> cells() const;
 
   /// By name, in the order of the graph. Tensors share memory with this object.
-  std::map<std::string, at::Tensor> trainable() const;
-  std::map<std::string, at::Tensor> gradients() const;
+  std::map<std::string, at::Tensor> trainable() const { return by_name(trained_); }
+  std::map<std::string, at::Tensor> gradients() const { return by_name(gradients_); }
+  /// Views of other memory that has a number for each trainable one.
+  std::map<std::string, at::Tensor> by_name(const at::Tensor& memory) const;
   std::map<std::string, at::Tensor> statistics() const;
 
  private:
   template <typename Visit>
   void each(Visit&& visit) const;
+  void place_values();
   void place_sums();
 
   const Graph* graph_;
   std::vector<int> nodes_;
   c10::ScalarType type_;
   std::vector<std::vector<at::Tensor>> values_;  // by node
+  at::Tensor trained_;                           // all trainable values, cell after cell
   at::Tensor gradients_, statistics_;            // all sums of this kind, cell after cell
   std::vector<int64_t> first_gradient_;          // of each cell of the graph, and the end
   std::vector<std::vector<at::Tensor>> sums_;    // by node: views of the two

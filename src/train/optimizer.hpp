@@ -1,8 +1,5 @@
 #pragma once
 
-#include <map>
-#include <string>
-
 #include "ops/parameters.hpp"
 #include "storage/tensor_source.hpp"
 
@@ -19,7 +16,7 @@ struct OptimizerOptions {
 /// parameter computes the same update. Half types keep their digits in a float32 copy.
 class Optimizer {
  public:
-  Optimizer(Parameters& parameters, const OptimizerOptions& options);
+  Optimizer(const Parameters& parameters, const OptimizerOptions& options);
 
   /// Uses each gradient times `scale`, which clipping sets.
   void step(double learning_rate, double scale = 1);
@@ -31,19 +28,16 @@ class Optimizer {
   void go_on(int64_t steps);
 
  private:
-  struct Slot {
-    std::string name;
-    at::Tensor value;      // of the parameter
-    at::Tensor gradient;   // shares memory with the parameters
-    at::Tensor master;     // the value with all digits; the value itself unless it is half
-    at::Tensor momentum;   // or Adam's first moment
-    at::Tensor variation;  // Adam's second moment
-  };
-  void descend(Slot& slot, double learning_rate, double scale);
-  void adapt(Slot& slot, double learning_rate, double scale);
+  void descend(double learning_rate, double scale);
+  void adapt(double learning_rate, double scale);
+  void round_values();
 
+  const Parameters& parameters_;
   OptimizerOptions options_;
-  std::vector<Slot> slots_;
+  // Each has a number for every parameter, one after the other.
+  at::Tensor master_;     // the values with all digits; they themselves unless they are half
+  at::Tensor momentum_;   // or Adam's first moment
+  at::Tensor variation_;  // Adam's second moment
   int64_t steps_ = 0;
 };
 

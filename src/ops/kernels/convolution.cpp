@@ -40,33 +40,45 @@ struct Image {
   int64_t channels, height, width, image_stride, row_stride, pixel_stride;
 };
 
-/// Weights as (H, W, rows, columns), by strides: convolving reads rows for input channels and
-/// columns for output channels, going back the other way round.
-at::Tensor by_taps(const at::Tensor& weight, bool back) {
-  return back ? weight.permute({2, 3, 0, 1}) : weight.permute({2, 3, 1, 0});
+/// Writes `width` numbers for each of `rows`: number `column` of row `row` from
+/// `from[row * row_stride + column * column_stride]`. What is missing becomes zero.
+template <typename T>
+void pack_rows(const T* from, int64_t rows, int64_t row_stride, int64_t columns,
+               int64_t column_stride, int64_t width, T* to) {
+  if (columns < width) std::fill(to, to + rows * width, T{0});
+  if (column_stride == 1) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(from + row * row_stride, columns, to + row * width);
+    return;
+  }
+  // In small squares, so that both sides stay in the first cache.
+  constexpr int64_t kSquare = 16;
+  for (int64_t first = 0; first < rows; first += kSquare)
+    for (int64_t column = 0; column < columns; ++column) {
+      const T* numbers = from + column * column_stride;
+      for (int64_t row = first; row < std::min(first + kSquare, rows); ++row)
+        to[row * width + column] = numbers[row * row_stride];
+    }
 }
 
-/// Panels of `width` columns, each tap by tap and row by row; the last is filled up with zeros.
+/// Weights (out, in, H, W) in panels of `width` columns, each tap by tap and row by row.
+/// Convolving, a row is an input channel and a column an output channel; going back it is the other
+/// way round.
 template <typename T>
 at::Tensor pack_panels(const at::Tensor& weight, bool back, int64_t width) {
-  const at::Tensor from = by_taps(weight, back);
-  const int64_t taps = from.size(0) * from.size(1), rows = from.size(2), columns = from.size(3);
-  const int64_t panels = divide_up(columns, width);
-  at::Tensor packed = at::empty({panels, taps, rows, width}, weight.options());
-  const auto source = from.accessor<T, 4>();
+  const int64_t row_axis = back ? 0 : 1, column_axis = back ? 1 : 0;
+  const int64_t rows = weight.size(row_axis), columns = weight.size(column_axis);
+  const int64_t height = weight.size(2), across = weight.size(3);
+  at::Tensor packed = at::empty({divide_up(columns, width), height * across, rows, width},
+                                weight.options().memory_format(at::MemoryFormat::Contiguous));
   T* to = packed.data_ptr<T>();
   for (int64_t first = 0; first < columns; first += width)
-    for (int64_t y = 0; y < from.size(0); ++y)
-      for (int64_t x = 0; x < from.size(1); ++x) {
-        const T* tap = source[y][x].data();
-        for (int64_t row = 0; row < rows; ++row, to += width) {
-          const T* numbers = tap + row * from.stride(2) + first * from.stride(3);
-          const int64_t filled = std::min(width, columns - first);
-          for (int64_t column = 0; column < filled; ++column)
-            to[column] = numbers[column * from.stride(3)];
-          std::fill(to + filled, to + width, T{0});
-        }
-      }
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < across; ++x, to += rows * width)
+        pack_rows(weight.data_ptr<T>() + y * weight.stride(2) + x * weight.stride(3) +
+                      first * weight.stride(column_axis),
+                  rows, weight.stride(row_axis), std::min(width, columns - first),
+                  weight.stride(column_axis), width, to);
   return packed;
 }
 
