@@ -317,6 +317,15 @@ auto by_type(const at::Tensor& tensor, Work&& work) {
   return tensor.scalar_type() == at::kDouble ? work(double{}) : work(float{});
 }
 
+/// Some processors multiply bfloat16 twice as fast as float32, and oneDNN knows how.
+bool has_bfloat16_instructions() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 bool narrow(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16;
 }
@@ -342,7 +351,8 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
   const auto type = input.scalar_type();
   return input.is_cpu() && input.dim() == 4 && groups == 1 && weight.scalar_type() == type &&
          (input.stride(1) == 1 || input.size(1) == 1) &&
-         (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
+         (type == at::kFloat || type == at::kDouble ||
+          (type == at::kBFloat16 && !has_bfloat16_instructions()));
 }
 
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

@@ -13,8 +13,9 @@ namespace mpi4dl {
 using ImageWindows = std::array<Window, 2>;
 
 /// True where the kernels below do this convolution: of images on the CPU with channels side by
-/// side, in one group, for float32, float64 and bfloat16 (which computes in float32). They beat
-/// oneDNN's there, most of all in the gradient of the weights (bench/README.md).
+/// side, in one group, for float32, float64 and, where the processor has no instructions for it,
+/// bfloat16 (which computes in float32). They beat oneDNN's there, most of all in the gradient of
+/// the weights (bench/README.md).
 bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, int64_t groups);
 
 // Tensors are (N, C, H, W) and may be views with gaps between their rows. A weight is (out, in, H,

@@ -243,7 +243,8 @@ void add_gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelM
           for (int64_t lane = 0; lane < table.lanes; ++lane) {
             const W apart = widen(xs[lane]) - mean[lane];
             const bool open = !relu || apart * scale[lane] + bias[lane] > 0;
-            const W value = open ? widen(dys[lane]) : W{0};
+            const W given = widen(dys[lane]);  // in any case, for the sake of vectors
+            const W value = open ? given : W{0};
             sum[lane] += value;
             sum_xhat[lane] += value * apart;
           }
@@ -295,7 +296,8 @@ void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap
         for (int64_t lane = 0; lane < table.lanes; ++lane) {
           const W apart = widen(xs[lane]) - mean[lane];
           const bool open = !relu || apart * scale[lane] + bias[lane] > 0;
-          const W value = open ? widen(dys[lane]) : W{0};
+          const W given = widen(dys[lane]);  // in any case, for the sake of vectors
+          const W value = open ? given : W{0};
           to[lane] = narrow_to<T>(value * scale[lane] - (minus[lane] + per_apart[lane] * apart));
         }
       }
