@@ -93,6 +93,12 @@ Redistribution::Redistribution(const Communicator& comm, const std::vector<std::
       name_(std::move(name)),
       first_tag_(comm.reserve_tags(2)) {}
 
+bool Redistribution::leaves_node() const {
+  const auto far = [this](const Route& route) { return !Link{comm_, 0}.same_node(route.peer); };
+  return std::any_of(routes_.send.begin(), routes_.send.end(), far) ||
+         std::any_of(routes_.receive.begin(), routes_.receive.end(), far);
+}
+
 Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to) const {
   return Flight::State::launch(Combine::copy, Link{comm_, first_tag_}, routes_.send,
                                routes_.receive, routes_.local, from, to);

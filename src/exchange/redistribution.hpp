@@ -56,6 +56,10 @@ class Redistribution {
   Flight start_adjoint(const Patch& to, const Patch& from) const;
   void run_adjoint(const Patch& to, const Patch& from) const { start_adjoint(to, from).finish(); }
 
+  /// True where something of it goes to or comes from another node, so that it takes time which a
+  /// caller can use.
+  bool leaves_node() const;
+
   const Routes& routes() const { return routes_; }
   const Communicator& comm() const { return comm_; }
   const std::string& name() const { return name_; }

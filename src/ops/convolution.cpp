@@ -60,11 +60,22 @@ class ConvolutionTape : public Tape {
 /// By the kernels for images.
 class ImageConvolutionTape : public Tape {
  public:
-  ImageConvolutionTape(at::Tensor input, at::Tensor weight, bool bias, const ImageWindows& windows)
-      : input_(std::move(input)), weight_(std::move(weight)), bias_(bias), windows_(windows) {}
+  /// `travels`: others wait for the gradient of the input, so it comes first.
+  ImageConvolutionTape(at::Tensor input, at::Tensor weight, bool bias, const ImageWindows& windows,
+                       bool travels)
+      : input_(std::move(input)),
+        weight_(std::move(weight)),
+        bias_(bias),
+        windows_(windows),
+        travels_(travels) {}
 
-  void forward(const at::Tensor& bias, const at::Tensor& output) const {
-    convolve(input_, weight_, bias, windows_, output);
+  /// The outputs [begin, end) of each axis.
+  void forward(const at::Tensor& bias, const Patch& output, const Box& part) const {
+    ImageWindows windows = windows_;
+    for (int axis = 0; axis < 2; ++axis)
+      windows[axis].padding -=
+          (part[axis + 2].begin - output.box[axis + 2].begin) * windows[axis].stride;
+    convolve(input_, weight_, bias, windows, output.view(part));
   }
 
   Gradients backward(const at::Tensor& gradient) override {
@@ -72,12 +83,19 @@ class ImageConvolutionTape : public Tape {
     const bool side_by_side = gradient.stride(1) == 1 || gradient.size(1) == 1;
     const at::Tensor dy =
         side_by_side ? gradient : gradient.contiguous(at::MemoryFormat::ChannelsLast);
-    Gradients result{{}, {weight_gradient(input_, dy, weight_, windows_)}};
     const std::vector<int64_t> shape = input_.sizes().vec();
-    input_.reset();
+    auto of_parameters = [dy, input = std::exchange(input_, {}), weight = weight_,
+                          windows = windows_, bias = bias_]() mutable {
+      std::vector<at::Tensor> gradients{weight_gradient(input, dy, weight, windows)};
+      input.reset();
+      if (bias) gradients.push_back(dy.sum({0, 2, 3}));
+      return gradients;
+    };
+    Gradients result;
+    if (!travels_) result.parameters = of_parameters();  // and the input's memory is free
     result.inputs.push_back(empty_image(shape, dy.scalar_type()));
     convolve_back(dy, weight_, windows_, result.inputs[0]);
-    if (bias_) result.parameters.push_back(dy.sum({0, 2, 3}));
+    if (travels_) result.parameters_later = std::move(of_parameters);
     return result;
   }
 
@@ -85,18 +103,53 @@ class ImageConvolutionTape : public Tape {
   at::Tensor input_, weight_;
   bool bias_;
   ImageWindows windows_;
+  bool travels_;
 };
+
+/// The outputs that read nothing but padding and what is `there` of the input.
+Interval ready_outputs(const Window& window, Interval outputs, const Interval& input,
+                       const Interval& there) {
+  const auto ready = [&](int64_t output) {
+    return there.contains(intersect(window.need({output, output + 1}), input));
+  };
+  while (!outputs.empty() && !ready(outputs.begin)) ++outputs.begin;
+  while (!outputs.empty() && !ready(outputs.end - 1)) --outputs.end;
+  return outputs;
+}
+
+/// Of a tile's outputs. Half types are converted as a whole, so they wait for all of it.
+Box ready_part(const TileRun& run, const std::vector<Window>& windows) {
+  Box ready = run.output;
+  if (run.inputs[0].data.scalar_type() == at::kBFloat16) return Box::none(ready.axes());
+  for (int axis = 2; axis < ready.axes(); ++axis)
+    ready[axis] =
+        ready_outputs(windows[axis - 2], ready[axis], run.inputs[0].box[axis], run.there[axis]);
+  return ready;
+}
 
 TileResult run_by_kernels(const Convolution& op, const TileRun& run,
                           const std::vector<Window>& wins, const Padding& padding) {
   ImageWindows windows{wins[0], wins[1]};
   for (size_t axis = 0; axis < windows.size(); ++axis) windows[axis].padding = padding.before[axis];
-  const at::Tensor& input = run.inputs[0].data;
-  at::Tensor output =
-      run.target.defined() ? run.target : empty_image(run.output.shape(), input.scalar_type());
-  auto tape = std::make_unique<ImageConvolutionTape>(input, run.parameters[0], op.bias, windows);
-  tape->forward(op.bias ? run.parameters[1] : at::Tensor(), output);
-  return {std::move(output), std::move(tape)};
+  const Patch& input = run.inputs[0];
+  const auto type = input.data.scalar_type();
+  const Patch output{run.output,
+                     run.target.defined() ? run.target : empty_image(run.output.shape(), type)};
+  const bool travels = static_cast<bool>(run.await_halo);
+  auto tape = std::make_unique<ImageConvolutionTape>(input.data, run.parameters[0], op.bias,
+                                                     windows, travels);
+  const at::Tensor bias = op.bias ? run.parameters[1] : at::Tensor();
+  std::vector<Box> rest{run.output};
+  if (travels) {
+    const Box ready = ready_part(run, wins);
+    if (!ready.empty()) {
+      tape->forward(bias, output, ready);
+      rest = difference(run.output, ready);
+    }
+    run.await_halo();
+  }
+  for (const Box& part : rest) tape->forward(bias, output, part);
+  return {output.data, std::move(tape)};
 }
 
 /// The input with its frame of zeros: where there is room for it around the input, it is there.
@@ -121,6 +174,7 @@ TileResult run_convolution(const Convolution& op, const TileRun& run) {
   Padding frame = padding_around(input.box, run.output, wins);
   if (has_convolution_kernel(input.data, run.parameters[0], op.groups))
     return run_by_kernels(op, run, wins, frame);
+  if (run.await_halo) run.await_halo();
   std::vector<int64_t> padding(wins.size(), 0);
   if (frame.symmetric()) {
     std::swap(padding, frame.before);

@@ -49,6 +49,10 @@ struct TileRun {
   std::vector<at::Tensor> parameters;  ///< as listed in the node
   const Redistribution* pooling;       ///< of a global pooling
   bool relu = false;                   ///< a batch norm is followed by the ReLU fused with it
+  /// While the halo of a convolution's input is on its way: waits for it. Set where that takes time
+  /// (between nodes), and then so does the way back: the gradient of the input should come first.
+  std::function<void()> await_halo = {};
+  Box there = {};  ///< the part of that input which needs no waiting
 
   const Node& node() const { return graph.node(id); }
 };
@@ -56,6 +60,8 @@ struct TileRun {
 struct Gradients {
   std::vector<at::Tensor> inputs;      ///< with the boxes of TileRun::inputs
   std::vector<at::Tensor> parameters;  ///< of trainable ones, in order; undefined: zero
+  /// Where set, it makes those of the parameters, while that of the input travels.
+  std::function<std::vector<at::Tensor>()> parameters_later = {};
 };
 
 /// What backward needs of one run. Every rank runs its operators in the same order, forward and

@@ -90,6 +90,11 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
   tapes_.resize(nodes);
   read_boxes_.resize(nodes);
   for (const Readers& readers : runner.segments_.readers) readers_.push_back(readers.all);
+  not_gone_back_.resize(nodes, 0);
+  for (const int id : runner.plan_.nodes())
+    if (!runner.plan_.value(id).runs_in_reader)
+      for (const int from : runner.plan_.graph().node(runner.plan_.work(id)).inputs)
+        ++not_gone_back_[from];
   if (context_.recompute)
     for (const Segment& segment : runner.segments_.list)
       for (const int id : segment.first_reads) ++readers_[id];  // until that segment has gone back
@@ -187,6 +192,7 @@ TileResult StageRunner::Batch::run_node(int id) {
   const Box& output = value.computed[runner_.rank()];
   read_boxes_[id].clear();
   if (output.empty() && !collective(node.op)) {
+    for (const int from : node.inputs) await_halo(from);
     values_[id].local = empty_patch(output, type_);
     return {};
   }
@@ -203,6 +209,12 @@ TileResult StageRunner::Batch::run_node(int id) {
                .relu = work != id};
   for (size_t input = 0; input < node.inputs.size(); ++input) {
     const int from = node.inputs[input];
+    if (values_[from].flight && std::holds_alternative<Convolution>(node.op)) {
+      tile.await_halo = [this, from] { await_halo(from); };
+      tile.there = plan.value(from).owned[runner_.rank()];
+    } else {
+      await_halo(from);
+    }
     tile.inputs.push_back(read(work, static_cast<int>(input)));
     tile.rooms.push_back(plan.reads_extended(from, work) ? values_[from].room : Patch{});
     read_boxes_[id].push_back(tile.inputs.back().box);
@@ -243,8 +255,14 @@ void StageRunner::Batch::exchange(int id, int local_readers) {
   Values& here = values_[id];
   const Box& owned = runner_.plan_.value(id).owned[runner_.rank()];
   if (!here.room.data.defined()) make_room(id);
-  runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);
+  const Redistribution& halo = *runner_.exchanges_[id];
+  here.flight = halo.start({owned, here.local.view(owned)}, here.extended);
+  if (!halo.leaves_node()) await_halo(id);  // it is a copy, and nothing is gained by doing it later
   if (local_readers == 0) here.local = {};
+}
+
+void StageRunner::Batch::await_halo(int id) {
+  if (auto flight = std::exchange(values_[id].flight, std::nullopt)) flight->finish();
 }
 
 /// What a node reads of one input: a view without padding.
@@ -286,14 +304,44 @@ void StageRunner::Batch::go_back(int id) {
   const std::vector<int>& inputs = plan.graph().node(work).inputs;
   at::Tensor gradient = gradient_of(id).data;
   gradients_[id] = {};
-  if (!tapes_[id]) return;
-  for (const int from : inputs) make_again(from);
-  Gradients result = tapes_[id]->backward(gradient);
-  tapes_[id].reset();
-  gradient.reset();
+  Gradients result;
+  if (tapes_[id]) {
+    for (const int from : inputs) make_again(from);
+    result = tapes_[id]->backward(gradient);
+    tapes_[id].reset();
+    gradient.reset();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      add_gradient(inputs[i], work, read_boxes_[id][i], std::move(result.inputs[i]));
+  }
+  for (const int from : inputs)
+    if (--not_gone_back_[from] == 0) start_gradient_exchange(from);
+  if (result.parameters_later) result.parameters = result.parameters_later();
   parameters_.add_gradients(work, result.parameters);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    add_gradient(inputs[i], work, read_boxes_[id][i], std::move(result.inputs[i]));
+}
+
+/// All readers have added theirs: what belongs to other ranks can go to them.
+void StageRunner::Batch::start_gradient_exchange(int id) {
+  if (!runner_.exchanges_[id]) return;
+  const ValuePlan& value = runner_.plan_.value(id);
+  const int rank = runner_.rank();
+  const Box& computed = value.computed[rank];
+  const Redistribution& halo = *runner_.exchanges_[id];
+  Values& here = gradients_[id];
+  if (!here.local.data.defined() && computed == value.owned[rank] && !computed.empty() &&
+      value.extended[rank].contains(computed) && sole_owner(here.extended.data)) {
+    // What others send back is added to the owned part, where it is.
+    here.local = {computed, here.extended.view(computed)};
+    here.flight = halo.start_adjoint(here.extended, here.local);
+  } else {
+    here.room = make_patch(runner_.stage_, value.owned[rank], type_);
+    here.room.data.zero_();
+    if (!here.extended.data.defined()) {
+      here.extended = make_patch(runner_.stage_, value.extended[rank], type_);
+      here.extended.data.zero_();
+    }
+    here.flight = halo.start_adjoint(here.extended, here.room);
+  }
+  if (!halo.leaves_node()) here.flight->finish();
 }
 
 /// The complete gradient of what this rank computed: its own share, and what other ranks send back.
@@ -302,23 +350,11 @@ Patch StageRunner::Batch::gradient_of(int id) {
   const int rank = runner_.rank();
   const Box& computed = value.computed[rank];
   Values& here = gradients_[id];
-  if (runner_.exchanges_[id] && !here.local.data.defined() && computed == value.owned[rank] &&
-      !computed.empty() && value.extended[rank].contains(computed) &&
-      sole_owner(here.extended.data)) {
-    // What others send back is added to the owned part, where it is.
-    const Patch owned{computed, here.extended.view(computed)};
-    runner_.exchanges_[id]->run_adjoint(here.extended, owned);
-    here.local = owned;
+  if (here.flight) {
+    here.flight->finish();
     here.extended = {};
-  } else if (runner_.exchanges_[id]) {
-    Patch returned = make_patch(runner_.stage_, value.owned[rank], type_);
-    returned.data.zero_();
-    if (!here.extended.data.defined()) {
-      here.extended = make_patch(runner_.stage_, value.extended[rank], type_);
-      here.extended.data.zero_();
-    }
-    runner_.exchanges_[id]->run_adjoint(here.extended, returned);
-    accumulate(here.local, computed, value.owned[rank], returned.data);
+    if (here.room.data.defined())
+      accumulate(here.local, computed, value.owned[rank], here.room.data);
   }
   if (!here.local.data.defined()) {
     here.local = empty_patch(computed, type_);

@@ -53,6 +53,7 @@ class StageRunner {
       Patch local;     // what this rank computed
       Patch extended;  // after the exchange
       Patch room;      // the memory of extended, with padding around it
+      std::optional<Redistribution::Flight> flight;  // of the exchange, while it is on its way
     };
 
     /// A value that backward makes again: its memory is gone, but not who will read it.
@@ -67,12 +68,14 @@ class StageRunner {
     TileResult run_node(int node);
     void make_room(int node);
     void exchange(int node, int local_readers);
+    void await_halo(int node);
     Patch read(int node, int input) const;
     void count_reading(int node);
     void inspect(int node);
     void let_go(int node);
     void make_again(int node);
     void go_back(int node);
+    void start_gradient_exchange(int node);
     Patch gradient_of(int node);
     void add_gradient(int producer, int consumer, const Box& box, at::Tensor gradient);
 
@@ -84,6 +87,7 @@ class StageRunner {
     std::vector<std::unique_ptr<Tape>> tapes_;     // by node
     std::vector<std::vector<Box>> read_boxes_;     // by node and input
     std::vector<int> readers_;                     // by node, not yet run
+    std::vector<int> not_gone_back_;               // by node: of its readers
     std::map<int, std::function<void()>> makers_;  // by node, of values that will be made again
     std::map<int, Remade> remade_;                 // by node
     c10::ScalarType type_ = c10::ScalarType::Float;

@@ -7,6 +7,7 @@
 #include "support/describe.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_layout.hpp"
+#include "support/scoped.hpp"
 #include "train/proof.hpp"
 
 namespace mpi4dl::testing {
@@ -135,6 +136,9 @@ void check(int64_t count, bool spread) {
     const Case c = draw_case(seed, spread);
     session().doing(summary(c));
     SCOPED_TRACE(summary(c));
+    // Now and then as if each rank were on a node of its own, where halos travel during compute.
+    std::shared_ptr<SharedMemory>& memory = world().context().shared_memory;
+    const Scoped apart(memory, seed % 3 == 0 ? nullptr : memory);
     const StepResult result = train_in_layout(c.graph, c.layout, c.options, world());
     expect_planned_traffic(c, result.sent);
     EXPECT_TRUE(result.holders_agree);
