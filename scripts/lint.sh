@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 version=19
 folder=build/lint
 
-scripts/setup.sh "clang-format-$version" "clang-tidy-$version"
+scripts/setup.sh "clang-format-$version" "clang-tidy-$version" "libomp-$version-dev"
 
 # A folder of its own where nothing is built: the precompiled headers of gcc mean nothing to clang.
 step "configure $folder" configure-lint \

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "cli/checks.hpp"
 #include "cli/number_type.hpp"
+#include "pipeline/fastest_balance.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -101,7 +102,12 @@ ScheduleKind TrainingFlags::schedule_kind() const {
 TrainerOptions TrainingFlags::trainer_options(const Graph& graph, const Layout& layout) const {
   TrainerOptions options = trainer;
   options.halo = parallel.halo;
-  options.cells = parallel.cells(graph, layout);
+  const BatchShape shape = batch_shape(layout);
+  options.cells =
+      parallel.balance.empty()
+          ? fastest_balance(graph, layout, schedule_kind(),
+                            {static_cast<int>(layout.stages().size()), shape.parts, shape.times})
+          : parallel.cells(graph, layout);
   options.stage.batch_norm = kScopes.at(batch_norm);
   options.type = number_type(dtype);
   options.optimizer.kind = kOptimizers.at(optimizer);

@@ -79,9 +79,8 @@ TileResult run_concat(const TileRun& run) {
 }
 
 TileResult run_identity(const TileRun& run) {
-  return result(run.inputs[0].data, [](const at::Tensor& gradient) {
-    return Gradients{{gradient}, {}};
-  });
+  return result(run.inputs[0].data,
+                [](const at::Tensor& gradient) { return Gradients{{gradient}, {}}; });
 }
 
 TileResult run_flatten(const TileRun& run) {
@@ -106,9 +105,8 @@ TileResult run_dropout(const Dropout& op, const TileRun& run) {
   if (!run.context.training || op.probability == 0) return run_identity(run);
   const Patch& input = run.inputs[0];
   const at::Tensor mask = dropout_mask(op.probability, run).to(input.data.scalar_type());
-  return result(input.data * mask, [mask](const at::Tensor& gradient) {
-    return Gradients{{gradient * mask}, {}};
-  });
+  return result(input.data * mask,
+                [mask](const at::Tensor& gradient) { return Gradients{{gradient * mask}, {}}; });
 }
 
 }  // namespace mpi4dl

@@ -11,36 +11,6 @@
 namespace mpi4dl {
 namespace {
 
-/// FLOPs of all cells before each cell.
-std::vector<double> cumulative_flops(const Graph& graph) {
-  std::vector<double> sum(graph.cells().size() + 1, 0);
-  for (const Node& node : graph.nodes()) {
-    const int64_t pixels = std::accumulate(node.shape.space.begin(), node.shape.space.end(),
-                                           int64_t{1}, std::multiplies<>());
-    sum[node.cell + 1] += static_cast<double>(flops(graph, node, pixels));
-  }
-  std::partial_sum(sum.begin(), sum.end(), sum.begin());
-  return sum;
-}
-
-/// For each cell, the smallest number of rows and columns of its layers.
-struct CellExtent {
-  int64_t rows = std::numeric_limits<int64_t>::max();
-  int64_t cols = std::numeric_limits<int64_t>::max();
-};
-
-std::vector<CellExtent> smallest_extents(const Graph& graph) {
-  std::vector<CellExtent> extents(graph.cells().size());
-  for (const Node& node : graph.nodes()) {
-    const Extents& space = node.shape.space;
-    if (space.empty()) continue;
-    CellExtent& cell = extents[node.cell];
-    cell.rows = std::min(cell.rows, space[space.size() - 2]);
-    cell.cols = std::min(cell.cols, space.back());
-  }
-  return extents;
-}
-
 void check_enough_cells(const Graph& graph, size_t stages) {
   validate(stages <= graph.cells().size(), "a model of {} cells cannot be split into {} stages",
            graph.cells().size(), stages);
@@ -48,15 +18,37 @@ void check_enough_cells(const Graph& graph, size_t stages) {
 
 }  // namespace
 
+CellWork::CellWork(const Graph& graph)
+    : before_(graph.cells().size() + 1, 0),
+      smallest_(graph.cells().size(),
+                {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max()}) {
+  for (const Node& node : graph.nodes()) {
+    const Extents& space = node.shape.space;
+    const int64_t pixels =
+        std::accumulate(space.begin(), space.end(), int64_t{1}, std::multiplies<>());
+    before_[node.cell + 1] += static_cast<double>(flops(graph, node, pixels));
+    if (space.empty()) continue;
+    Extent& cell = smallest_[node.cell];
+    cell = {std::min(cell.rows, space[space.size() - 2]), std::min(cell.cols, space.back())};
+  }
+  std::partial_sum(before_.begin(), before_.end(), before_.begin());
+}
+
+double CellWork::of(const CellRange& cells, const Grid& grid) const {
+  constexpr double kUnfit = 1e30;
+  const auto unfit = std::count_if(
+      smallest_.begin() + cells.first, smallest_.begin() + cells.last,
+      [&](const Extent& cell) { return cell.rows < grid.rows || cell.cols < grid.cols; });
+  return (before_[cells.last] - before_[cells.first]) / grid.size() +
+         kUnfit * static_cast<double>(unfit);
+}
+
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages) {
   check_enough_cells(graph, stages.size());
-  const std::vector<double> before = cumulative_flops(graph);
+  const CellWork work(graph);
   const int cells = static_cast<int>(graph.cells().size());
   const int count = static_cast<int>(stages.size());
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  // A cell with layers smaller than the stage's grid goes to another stage if there is a way.
-  constexpr double kUnfit = 1e30;
-  const std::vector<CellExtent> extents = smallest_extents(graph);
   // worst[s][c]: the slowest rank's work if the first s stages hold the first c cells.
   std::vector<std::vector<double>> worst(count + 1, std::vector<double>(cells + 1, kNever));
   std::vector<std::vector<int>> begin(count + 1, std::vector<int>(cells + 1, 0));
@@ -64,13 +56,7 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
   for (int s = 1; s <= count; ++s)
     for (int last = s; last <= cells; ++last)
       for (int first = s - 1; first < last; ++first) {
-        const Grid& grid = stages[s - 1];
-        const auto unfit = std::count_if(
-            extents.begin() + first, extents.begin() + last,
-            [&](const CellExtent& cell) { return cell.rows < grid.rows || cell.cols < grid.cols; });
-        const double own =
-            (before[last] - before[first]) / grid.size() + kUnfit * static_cast<double>(unfit);
-        const double slowest = std::max(worst[s - 1][first], own);
+        const double slowest = std::max(worst[s - 1][first], work.of({first, last}, stages[s - 1]));
         if (slowest >= worst[s][last]) continue;
         worst[s][last] = slowest;
         begin[s][last] = first;

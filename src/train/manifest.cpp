@@ -14,9 +14,8 @@ constexpr const char* kFormat = "mpi4dl checkpoint";
 constexpr int kVersion = 1;
 
 Json to_json(const DataState& data) {
-  return {{"epoch", data.position.epoch},
-          {"step", data.position.step},
-          {"left_out", data.left_out}};
+  return {
+      {"epoch", data.position.epoch}, {"step", data.position.step}, {"left_out", data.left_out}};
 }
 
 DataState data_from(const Json& json) {

@@ -90,7 +90,7 @@ std::vector<Reading> Trainer::readings() const {
     if (action.kind != Action::Kind::forward) continue;
     const MicroBatch& batch = work_.batches[action.batch];
     const Box box = pipeline_->image_box(action.direction, static_cast<int64_t>(batch.size()));
-    for (Reading& reading : mpi4dl::readings(batch, box)) all.push_back(std::move(reading));
+    for (const Reading& reading : mpi4dl::readings(batch, box)) all.push_back(reading);
   }
   return all;
 }

@@ -133,10 +133,10 @@ TEST_P(ResNetOracle, GivesTheSameStep) {
                              .depth = c.depth,
                              .global_pool_head = c.global_pool_head};
   const plain::ResNetOptions same{.version = c.version,
-                                   .depth = c.depth,
-                                   .height = c.height,
-                                   .width = c.width,
-                                   .global_pool_head = c.global_pool_head};
+                                  .depth = c.depth,
+                                  .height = c.height,
+                                  .width = c.width,
+                                  .global_pool_head = c.global_pool_head};
   expect_equal(build_model(options), plain::ResNet(same));
 }
 

@@ -50,7 +50,7 @@ Picture make_picture(int height, int width, int bands) {
     for (int x = 0; x < width; ++x)
       for (int band = 0; band < bands; ++band) {
         const double wave = std::sin(0.11 * x * (band + 1) + 0.07 * y) * 80;
-        const double noise = uniform(7, static_cast<uint64_t>((y * width + x) * bands + band)) * 60;
+        const double noise = uniform(7, picture.bytes.size()) * 60;
         picture.bytes.push_back(static_cast<uint8_t>(98 + wave + noise));
       }
   return picture;

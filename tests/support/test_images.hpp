@@ -37,7 +37,7 @@ Picture make_picture(int height, int width, int bands = 3);
 
 /// How a picture is saved. The ending of its name chooses the format.
 struct SaveOptions {
-  std::string save = {};  ///< options of libvips' saver: "tile,tile-width=32,pyramid"
+  std::string save = {};   ///< options of libvips' saver: "tile,tile-width=32,pyramid"
   int orientation = 1;     ///< as EXIF counts
   double micrometres = 0;  ///< of a pixel; 0: not said
   bool sixteen_bits = false;

@@ -300,15 +300,16 @@ at::Tensor sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const 
   };
   const int64_t operations = weight.numel() * dy.size(3);
   const int64_t grain = divide_up(kOperationsPerThread, std::max<int64_t>(operations, 1));
-  std::vector<at::Tensor> by_thread(at::get_num_threads());
-  by_thread[0] = zeros();
-  at::parallel_for(0, dy.size(0) * dy.size(2), grain, [&](int64_t begin, int64_t end) {
-    at::Tensor& sums = by_thread[at::get_thread_num()];
-    if (!sums.defined()) sums = zeros();
-    WeightGradient<T>(x, dy, windows).add_rows(begin, end, sums.data_ptr<T>());
+  const int64_t rows = dy.size(0) * dy.size(2);
+  const int64_t shares = std::min<int64_t>(at::get_num_threads(), divide_up(rows, grain));
+  std::vector<at::Tensor> by_thread;  // made here: only this thread's memory is metered
+  for (int64_t share = 0; share < std::max<int64_t>(shares, 1); ++share)
+    by_thread.push_back(zeros());
+  at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    WeightGradient<T>(x, dy, windows)
+        .add_rows(begin, end, by_thread[at::get_thread_num()].data_ptr<T>());
   });
-  for (size_t thread = 1; thread < by_thread.size(); ++thread)
-    if (by_thread[thread].defined()) by_thread[0].add_(by_thread[thread]);
+  for (size_t thread = 1; thread < by_thread.size(); ++thread) by_thread[0].add_(by_thread[thread]);
   return by_thread[0].permute({0, 3, 1, 2});
 }
 

@@ -91,8 +91,7 @@ template <typename S, typename T>
   T* y = run.y + pixel * run.y_pitch;
   [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
     (void)((rest == rows + 1 && (multiply_rows<S, T, rows + 1>(run, x, y), true)) || ...);
-  }
-  (std::make_integer_sequence<int, S::rows - 1>());
+  }(std::make_integer_sequence<int, S::rows - 1>());
 }
 
 template <typename S, typename T>
@@ -102,8 +101,7 @@ template <typename S, typename T>
   const int64_t rest = run.rows - first;
   [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
     (void)((rest == rows + 1 && (add_outer_rows<S, T, rows + 1>(run, first), true)) || ...);
-  }
-  (std::make_integer_sequence<int, S::rows - 1>());
+  }(std::make_integer_sequence<int, S::rows - 1>());
 }
 
 // One function for each generation of processors; what it calls is compiled for it too.
