@@ -94,12 +94,25 @@ echo "==> break one rule at a time, $ranks ranks"
 # --- Exchanges ---
 
 mutant "halos are not exchanged" src/ops/stage_runner.cpp \
-  'runner_.exchanges_[id]->run({owned, here.local.view(owned)}, here.extended);' \
+  'here.flight = halo.start({owned, here.local.view(owned)}, here.extended);' \
   'here.extended.view(intersect(owned, here.extended.box)).copy_(here.local.view(intersect(owned, here.extended.box)));'
 
 mutant "halo gradients are dropped" src/ops/stage_runner.cpp \
-  'runner_.exchanges_[id]->run_adjoint(here.extended, returned);' \
-  'if (const Box own = intersect(value.owned[rank], here.extended.box); !own.empty()) returned.view(own).copy_(here.extended.view(own));'
+  'const Redistribution& halo = *runner_.exchanges_[id];
+  Values& here = gradients_[id];' \
+  'const Redistribution& halo = *runner_.exchanges_[id];
+  Values& here = gradients_[id];
+  if (here.extended.data.defined())
+    for (const Box& margin : difference(here.extended.box, intersect(here.extended.box, value.owned[rank])))
+      here.extended.view(margin).zero_();'
+
+mutant "halo gradients leave before the last reader has added its own" src/ops/stage_runner.cpp \
+  'if (--not_gone_back_[from] == 0) start_gradient_exchange(from);' \
+  'if (--not_gone_back_[from] == std::min(1, runner_.segments_.readers[from].all - 1)) start_gradient_exchange(from);'
+
+mutant "a convolution does not wait for its halo" src/ops/convolution.cpp \
+  'const Box ready = ready_part(run, wins);' \
+  'const Box ready = run.output;'
 
 mutant "halo gradients overwrite instead of adding" src/exchange/redistribution.cpp \
   'Flight::State::launch(Combine::add,' \
@@ -120,6 +133,10 @@ mutant "padding is not applied again under D2" src/plan/stage_plan.cpp \
   'if (design_.fused && !windows(to.op, spatial_axes).empty()) { box[axis + 2] = rows; continue; }
     box[axis + 2] = {std::clamp<int64_t>(rows.begin, 0, length),'
 
+mutant "convolutions leave out the last row of an image" src/ops/kernels/tap_runs.cpp \
+  'if (from >= 0 && from < inputs) taps.push_back({tap, from});' \
+  'if (from >= 0 && from < inputs - 1) taps.push_back({tap, from});'
+
 mutant "average pooling divides by the whole kernel" src/ops/pooling.cpp \
   'include_pad ? end - begin : std::min(end, length) - std::max<int64_t>(begin, 0));' \
   'include_pad ? end - begin : window.kernel);'
@@ -131,8 +148,8 @@ mutant "average pooling takes tile borders for image borders" src/ops/pooling.cp
 # --- Batch norm ---
 
 mutant "batch norm corrects margins too" src/ops/batch_norm.cpp \
-  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, {});' \
-  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, sums / count_);'
+  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, nullptr);' \
+  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, &means);'
 
 mutant "batch norm sums gradients over owned pixels only" src/ops/batch_norm.cpp \
   ': gradient_sums(gradient, input_.data, map_);' \
@@ -143,8 +160,10 @@ mutant "batch norm measures margins too" src/ops/batch_norm.cpp \
   ': channel_moments(input_.data);'
 
 mutant "a fused ReLU lets gradients through where it was zero" src/ops/kernels/normalisation.cpp \
-  'const W value = open ? widen(dys[lane]) * scale[lane] : W{0};' \
-  'const W value = open || relu ? widen(dys[lane]) * scale[lane] : W{0};'
+  'const W value = open ? given : W{0};
+          to[lane]' \
+  'const W value = open || relu ? given : W{0};
+          to[lane]'
 
 mutant "batch norm measures each tile alone" src/ops/stage_runner.cpp \
   'if (scope_ == BatchNormScope::global) context.statistics = &stage_;' \
@@ -155,8 +174,8 @@ mutant "batch norm reduces no gradients" src/ops/batch_norm.cpp \
   ''
 
 mutant "batch norm keeps the biased variance" src/ops/batch_norm.cpp \
-  'variance_ * (count_ / (count_ - 1).clamp_min(1))' \
-  'variance_'
+  'moment[2] / std::max(count_ - 1, 1.0)' \
+  'moment[2] / count_'
 
 mutant "group norm corrects margins too" src/ops/group_norm.cpp \
   'dx.view(owned_).sub_(shared.view(owned_));' \
@@ -194,8 +213,8 @@ mutant "the loss is a mean over each micro-batch" src/train/trainer.cpp \
   'cross_entropy(logits.data, labels, static_cast<int64_t>(batch.size()))'
 
 mutant "running statistics move with every micro-batch" src/ops/parameters.cpp \
-  'images_[node].add_(static_cast<double>(images));' \
-  'images_[node].add_(static_cast<double>(images)); update_statistics();'
+  '[images](auto* count) { *count += static_cast<double>(images); });' \
+  '[images](auto* count) { *count += static_cast<double>(images); }); update_statistics();'
 
 mutant "the loss is a mean over each batch part" src/train/loss.cpp \
   'static_cast<double>(effective_batch)' \
@@ -230,8 +249,8 @@ mutant "cells that run again draw other statistics" src/ops/stage_runner.cpp \
   'if (here.extended > 0) exchange(id, here.local);' \
   'if (here.extended > 0) make_room(id);'
 
-mutant "a value kept for recompute is taken from another cell" src/ops/stage_runner.cpp \
-  'for (const int id : cell.first_reads) ++readers_[id];  // until that cell has gone back' \
+mutant "values that recompute needs are not kept" src/ops/stage_runner.cpp \
+  'for (const int id : segment.first_reads) ++readers_[id];  // until that segment has gone back' \
   ';'
 
 mutant "bilinear upsampling ends at the tile" src/ops/upsampling.cpp \

@@ -2,10 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 
-#include "base/error.hpp"
+#include "ops/kernels/by_type.hpp"
 #include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
@@ -21,20 +22,6 @@ struct Rows {
       : data(x.data_ptr<T>()), image(x.stride(0)), row(x.stride(2)) {}
   T* at(int64_t n, int64_t h) const { return data + n * image + h * row; }
 };
-
-template <typename Work>
-void by_type(const at::Tensor& tensor, Work&& work) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return work(float{});
-    case at::kDouble:
-      return work(double{});
-    case at::kBFloat16:
-      return work(c10::BFloat16{});
-    default:
-      throw Error("no kernel for this type");
-  }
-}
 
 template <typename T, typename Sum>
 inline void add_row(Sum* sum, const T* row, int64_t length) {
@@ -114,6 +101,7 @@ bool has_average_pooling(const at::Tensor& x) {
 
 void average_pool(const at::Tensor& x, const std::vector<Reach>& rows,
                   const std::vector<Reach>& cols, const at::Tensor& y) {
+  RECORD_USER_SCOPE("mpi4dl::average_pool");
   const int64_t channels = x.size(1), width = x.size(3);
   const auto height = static_cast<int64_t>(rows.size());
   by_type(x, [&]<typename T>(T) {
@@ -129,6 +117,7 @@ void average_pool(const at::Tensor& x, const std::vector<Reach>& rows,
 
 void average_pool_backward(const at::Tensor& dy, const std::vector<Reach>& rows,
                            const std::vector<Reach>& cols, const at::Tensor& dx) {
+  RECORD_USER_SCOPE("mpi4dl::average_pool_backward");
   const int64_t channels = dx.size(1), width = dx.size(3), height = dx.size(2);
   const int64_t length = width * channels, pixel = dy.size(3) == 1 ? channels : dy.stride(3);
   const auto outputs = static_cast<int64_t>(rows.size());

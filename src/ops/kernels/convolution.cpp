@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <vector>
@@ -314,7 +315,7 @@ at::Tensor sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const 
 }
 
 template <typename Work>
-auto by_type(const at::Tensor& tensor, Work&& work) {
+auto by_wide_type(const at::Tensor& tensor, Work&& work) {
   return tensor.scalar_type() == at::kDouble ? work(double{}) : work(float{});
 }
 
@@ -358,9 +359,10 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
 
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
               const ImageWindows& windows, const at::Tensor& y) {
+  RECORD_USER_SCOPE("mpi4dl::convolve");
   const at::Tensor input = widened(x), weights = widened(weight), biases = widened(bias);
   write_to(y, [&](const at::Tensor& output) {
-    by_type(input, [&]<typename T>(T) {
+    by_wide_type(input, [&]<typename T>(T) {
       TapProducts<T>(input, weights, /*back=*/false, biases, output,
                      output_runs(windows[0], x.size(2), y.size(2)),
                      output_runs(windows[1], x.size(3), y.size(3)))
@@ -371,9 +373,10 @@ void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& b
 
 void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWindows& windows,
                    const at::Tensor& dx) {
+  RECORD_USER_SCOPE("mpi4dl::convolve_back");
   const at::Tensor gradient = widened(dy), weights = widened(weight);
   write_to(dx, [&](const at::Tensor& result) {
-    by_type(gradient, [&]<typename T>(T) {
+    by_wide_type(gradient, [&]<typename T>(T) {
       TapProducts<T>(gradient, weights, /*back=*/true, {}, result,
                      input_runs(windows[0], dx.size(2), dy.size(2)),
                      input_runs(windows[1], dx.size(3), dy.size(3)))
@@ -384,8 +387,9 @@ void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWi
 
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
                            const ImageWindows& windows) {
+  RECORD_USER_SCOPE("mpi4dl::weight_gradient");
   const at::Tensor input = widened(x), gradient = widened(dy), weights = widened(weight);
-  return by_type(input, [&]<typename T>(T) {
+  return by_wide_type(input, [&]<typename T>(T) {
     return sum_weight_gradient<T>(input, gradient, weights, windows);
   });
 }

@@ -2,10 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 
 #include <vector>
 
-#include "base/error.hpp"
+#include "ops/kernels/by_type.hpp"
 #include "ops/kernels/composed.hpp"
 #include "ops/kernels/pixel_runs.hpp"
 #include "ops/kernels/vectorised.hpp"
@@ -32,21 +33,6 @@ template <typename... Tensors>
 bool suited(const at::Tensor& first, const Tensors&... others) {
   return has_kernel(first.scalar_type()) && side_by_side(first) &&
          ((others.scalar_type() == first.scalar_type() && side_by_side(others)) && ...);
-}
-
-/// Calls `work` with a value of the tensor's type.
-template <typename Work>
-void by_type(const at::Tensor& tensor, Work&& work) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return work(float{});
-    case at::kDouble:
-      return work(double{});
-    case at::kBFloat16:
-      return work(c10::BFloat16{});
-    default:
-      throw Error("no kernel for this type");
-  }
 }
 
 /// A run of pixels as a table: `rows` of `lanes` channels, of one pixel or of several.
@@ -321,6 +307,7 @@ Numbers numbers_of(const at::Tensor& vector) {
 }
 
 at::Tensor channel_moments(const at::Tensor& x) {
+  RECORD_USER_SCOPE("mpi4dl::channel_moments");
   if (!suited(x)) return composed::channel_moments(x);
   at::Tensor moments = at::zeros({x.size(1), 3}, at::kDouble);
   if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_moments<T>(x, moments); });
@@ -328,6 +315,7 @@ at::Tensor channel_moments(const at::Tensor& x) {
 }
 
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
+  RECORD_USER_SCOPE("mpi4dl::normalise");
   if (!suited(x, y)) return composed::normalise(x, map, y);
   if (x.numel() == 0) return;
   by_type(x, [&]<typename T>(T) {
@@ -336,6 +324,7 @@ void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) 
 }
 
 at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map) {
+  RECORD_USER_SCOPE("mpi4dl::gradient_sums");
   if (!suited(x, dy)) return composed::gradient_sums(dy, x, map);
   at::Tensor sums = at::zeros({2, x.size(1)}, at::kDouble);
   if (x.numel() == 0) return sums;
@@ -348,6 +337,7 @@ at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const Channe
 
 void normalise_backward(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map,
                         const GradientMeans* means, const at::Tensor& dx) {
+  RECORD_USER_SCOPE("mpi4dl::normalise_backward");
   if (!suited(x, dy, dx)) return composed::normalise_backward(dy, x, map, means, dx);
   if (x.numel() == 0) return;
   by_type(x, [&]<typename T>(T) {
