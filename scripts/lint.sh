@@ -14,7 +14,7 @@ scripts/setup.sh "clang-format-$version" "clang-tidy-$version" "libomp-$version-
 step "configure $folder" configure-lint \
   cmake --preset release -B "$folder" -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 # In C++20 clang rejects the headers of libtorch 1.13 unless it sees the definition of IValue first.
-sed -i '/torch/ s|"command": "[^ ]* |&-include ATen/core/ivalue.h |; s| -Wno-restrict||' \
+sed -Ei '/torch/ s|"command": "[^ ]* |&-include ATen/core/ivalue.h |; s/ -Wno-(restrict|array-bounds|stringop-overflow)//g' \
   "$folder/compile_commands.json"
 
 files=("$@")

@@ -1,6 +1,5 @@
 // `mpi4dl bench train`: this system and another one train the same model in turns, on the same
 // cores of the same machine, so that whatever else slows it down slows both.
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "cli/model_flags.hpp"
 #include "cli/race_report.hpp"
 #include "cli/training_flags.hpp"
+#include "comm/memory_meter.hpp"
 #include "comm/session.hpp"
 #include "models/registry.hpp"
 
@@ -78,12 +78,6 @@ std::vector<std::string> plain_flags(const RaceFlags& flags, int64_t batch) {
   return words;
 }
 
-int64_t most_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{1024} * usage.ru_maxrss;
-}
-
 /// Everything that takes part, on this rank.
 class Race {
  public:
@@ -134,8 +128,8 @@ class Race {
       if (!figures.opponent.empty()) figures.theirs.push_back(theirs);
     }
     if (flags_.against_plain()) take_turn(world_, ask_plain("memory", figures.opponent_memory));
-    figures.ranks =
-        all_gather(world_, RankFigures{ours_->costs(), most_resident_bytes(), session_.threads()});
+    figures.ranks = all_gather(
+        world_, RankFigures{ours_->costs(), resident_bytes(world_.context()), session_.threads()});
     return figures;
   }
 

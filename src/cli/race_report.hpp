@@ -12,7 +12,7 @@ namespace mpi4dl {
 /// What one rank has seen of a race; plain data, so that it can be gathered.
 struct RankFigures {
   StepCosts costs;             ///< of all timed steps
-  int64_t resident_bytes = 0;  ///< the most that its process has ever had
+  int64_t resident_bytes = 0;  ///< what its process has after all steps
   int threads = 1;
 };
 

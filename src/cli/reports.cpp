@@ -23,7 +23,7 @@ Reports::Reports(const Session& session, const ReportOptions& options)
 
 void Reports::step(StepRecord record, const StepReport& report) {
   peak_bytes_ = std::max(peak_bytes_, report.peak_bytes);
-  record.resident_bytes = most(resident_bytes(), session_.world());
+  record.resident_bytes = most(resident_bytes(session_.world().context()), session_.world());
   if (!session_.first()) return;
   progress_.step(record);
   log_.write(record, report);

@@ -1,12 +1,14 @@
 #include "comm/memory_meter.hpp"
 
 #include <c10/core/Allocator.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <string>
 
 #include "base/libtorch_version.hpp"
+#include "comm/context.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace mpi4dl {
 
@@ -53,11 +55,14 @@ void report_memory(void* data, int64_t bytes) {
     c10::reportMemoryUsageToProfiler(data, bytes, 0, 0, c10::Device(c10::DeviceType::CPU));
 }
 
-int64_t resident_bytes() {
-  std::ifstream status("/proc/self/statm");
-  int64_t all = 0, resident = 0;
-  status >> all >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
+int64_t resident_bytes(const CommContext& context) {
+  constexpr int64_t kKilobyte = 1024;
+  int64_t bytes = context.shared_memory ? context.shared_memory->reserved_bytes() : 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:") || line.starts_with("RssFile:"))
+      bytes += kKilobyte * std::stoll(line.substr(line.find(':') + 1));
+  return bytes;
 }
 
 }  // namespace mpi4dl

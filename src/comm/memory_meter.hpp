@@ -7,6 +7,8 @@
 
 namespace mpi4dl {
 
+struct CommContext;
+
 /// Measures what tensors this thread allocates and frees during the meter's life, in ordinary and
 /// in shared memory.
 class MemoryMeter {
@@ -35,7 +37,8 @@ class UnmeteredSection {
 /// Tells the meter of memory that does not come from libtorch's allocator; negative when freed.
 void report_memory(void* data, int64_t bytes);
 
-/// Memory of this process that is in use now, code and libraries included.
-int64_t resident_bytes();
+/// Memory of this rank that is in use now, code and libraries included. The system also counts each
+/// page of other ranks' shared memory that this rank has looked at; these are theirs.
+int64_t resident_bytes(const CommContext& context);
 
 }  // namespace mpi4dl

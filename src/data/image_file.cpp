@@ -66,18 +66,18 @@ void try_alone_if_it_fails(const std::string& path, const std::function<void()>&
   ensure(std::filesystem::exists(path, ignored), "cannot read {}: there is no such file", path);
   ensure(!std::filesystem::is_directory(path, ignored), "cannot read {}: it is a folder", path);
   start_libvips();
-  try {
-    const std::shared_lock among_others(gate);
-    return action();
-  } catch (const VipsFailure&) {
-  }
+  const auto succeeds = [&action] {
+    try {
+      action();
+      return true;
+    } catch (const VipsFailure&) {
+      return false;
+    }
+  };
+  if (const std::shared_lock among_others(gate); succeeds()) return;
   const std::unique_lock alone(gate);
   vips_error_clear();
-  try {
-    action();
-  } catch (const VipsFailure&) {
-    throw Error(fmt::format("cannot read {}: {}", path, reason()));
-  }
+  if (!succeeds()) throw Error(fmt::format("cannot read {}: {}", path, reason()));
 }
 
 struct Loader {

@@ -132,7 +132,7 @@ TEST(MegapixelMnist, HasThreeOfItsClassTwoOthersAndStrokes) {
     // Whole squares, so none lies over another.
     int64_t others = 0;
     for (const auto& [value, count] : pixels) {
-      EXPECT_EQ(count % (28 * 28), 0);
+      EXPECT_EQ(count % int64_t{28 * 28}, 0);
       if (value != ink(image.label)) others += count;
     }
     EXPECT_EQ(pixels[ink(image.label)], 3 * 28 * 28);
@@ -165,7 +165,7 @@ TEST(MegapixelMnist, NeedsRoom) {
 TEST(WritePyramid, StoresEveryLevelInTiles) {
   const Scratch folder;
   const std::string path = folder / "image.tif";
-  std::vector<uint8_t> pixels(512 * 512);
+  std::vector<uint8_t> pixels(size_t{512} * 512);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 31 / 7);
   write_pyramid(path, pixels, 512);
   for (const int level : {0, 1, 2, 3}) {

@@ -48,7 +48,8 @@ at::Tensor on_host(const at::Tensor& numbers) {
 at::Tensor channel_moments(const at::Tensor& x) {
   at::Tensor moments = at::zeros({x.size(1), 3}, at::kDouble);
   if (x.numel() == 0) return moments;
-  const auto count = static_cast<double>(x.numel() / x.size(1));
+  const int64_t pixels = x.numel() / x.size(1);
+  const auto count = static_cast<double>(pixels);
   const auto [variance, mean] = at::var_mean(wide(x), all_but_channels(x), /*unbiased=*/false);
   moments.select(1, 0).fill_(count);
   moments.select(1, 1).copy_(mean);
