@@ -346,14 +346,29 @@ class PaperStep {
   std::vector<int> readers_, gone_back_;
 };
 
-/// Cuts cells so that what each run keeps comes to about the same.
-std::vector<CellRange> cut_evenly(const std::vector<int64_t>& kept, int first, int runs) {
-  std::vector<CellRange> cut;
-  for (size_t cell = 0; cell < kept.size(); ++cell) {
-    const int here = first + static_cast<int>(cell);
-    const auto so_far = static_cast<double>(kept[cell]) / static_cast<double>(kept.back());
-    if (cut.empty() || so_far * runs > static_cast<double>(cut.size())) cut.push_back({here, here});
-    cut.back().last = here + 1;
+/// What stays after the forward of each cell: all that its backward needs, or only what later cells
+/// read.
+struct KeptByCell {
+  std::vector<int64_t> all, passed_on;
+};
+
+int64_t of_cell(const std::vector<int64_t>& so_far, size_t cell) {
+  return so_far[cell] - (cell > 0 ? so_far[cell - 1] : 0);
+}
+
+/// Runs as long as possible such that none needs more than `limit` when it goes back: what the runs
+/// before it pass on, which those behind it have used up by then, and all of its own.
+std::vector<CellRange> cut_within(int64_t limit, const KeptByCell& kept, int first) {
+  std::vector<CellRange> cut{{first, first}};
+  int64_t before = 0, own = 0;
+  for (size_t cell = 0; cell < kept.all.size(); ++cell) {
+    own += of_cell(kept.all, cell);
+    if (before + own > limit && cut.back().first < cut.back().last) {
+      before += of_cell(kept.passed_on, cell - 1);
+      own = of_cell(kept.all, cell);
+      cut.push_back({cut.back().last, cut.back().last});
+    }
+    ++cut.back().last;
   }
   return cut;
 }
@@ -371,13 +386,17 @@ ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t elemen
 
 std::vector<CellRange> recomputed_cells(const StagePlan& plan) {
   constexpr int kAnyRank = 0, kAnySize = 4;  // tiles are alike, and only proportions count
+  constexpr int kTries = 64;
   const CellRange all = plan.cells();
-  const std::vector<int64_t> kept =
-      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/false, {all}).go_forward();
+  std::vector<CellRange> single;
+  for (int cell = all.first; cell < all.last; ++cell) single.push_back({cell, cell + 1});
+  const KeptByCell kept{
+      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/false, {all}).go_forward(),
+      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/true, single).go_forward()};
   std::vector<CellRange> best;
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (int runs = 1; runs <= all.last - all.first; ++runs) {
-    std::vector<CellRange> cut = cut_evenly(kept, all.first, runs);
+  for (int i = 1; i <= kTries; ++i) {
+    std::vector<CellRange> cut = cut_within(kept.all.back() / kTries * i, kept, all.first);
     const int64_t peak = activation_bytes(plan, kAnyRank, kAnySize, cut).peak;
     if (peak < least) best = std::move(cut), least = peak;
   }
