@@ -134,7 +134,7 @@ class TapProducts {
   }
 
  private:
-  /// A block of pixels through the same taps: `lines` of `length` pixels.
+  /// Pixels in a row, or rows: how far apart they are, and how many.
   struct Line {
     int64_t x_pitch, y_pitch, length;
   };
@@ -198,10 +198,10 @@ class TapProducts {
 template <typename T>
 class WeightGradient {
  public:
-  /// `sums`: (out, H, W, in).
   WeightGradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows)
       : x_(x), dy_(dy), windows_(windows), tiles_(register_tiles<T>(x.size(1))) {}
 
+  /// Of the rows [begin, end) of all images, to sums (out, H, W, in).
   void add_rows(int64_t begin, int64_t end, T* sums) {
     const int64_t columns_at_once = std::min(dy_.width, kPixelsAtOnce);
     const int64_t rows_at_once =
