@@ -15,14 +15,14 @@ namespace mpi4dl {
 struct ParallelFlags {
   ParallelOptions options;
   HaloDesign halo;
-  std::vector<int> balance;  ///< cells of each stage; empty: by FLOPs
+  std::vector<int> balance;  ///< cells of each stage; empty: the command chooses
 
   void add_to(CLI::App& command);
   /// --gems, for commands that go both ways.
   void add_gems_to(CLI::App& command);
   /// Throws UsageError where flags contradict each other.
   void check() const;
-  /// Of each stage: as --balance says, or else by their work.
+  /// Of each stage, for images that stream through: as --balance says, or else by their work.
   std::vector<CellRange> cells(const Graph& graph, const Layout& layout) const;
 };
 

@@ -11,6 +11,7 @@
 #include "models/registry.hpp"
 #include "pipeline/simulator.hpp"
 #include "plan/memory.hpp"
+#include "plan/recompute.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -53,8 +54,7 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
     worst.redundant_flops = std::max(worst.redundant_flops, cost.redundant_flops);
     worst.messages = std::max(worst.messages, cost.messages);
     worst.elements_sent = std::max(worst.elements_sent, cost.elements_sent);
-    const ActivationBytes bytes = recompute ? activation_bytes(plan, rank, kFloat32, recomputed)
-                                            : activation_bytes(plan, rank, kFloat32);
+    const ActivationBytes bytes = activation_bytes(plan, rank, kFloat32, recomputed);
     memory = std::max(memory, bytes.with_live(played.peak_live[ranks[rank]]));
   }
   std::printf(" %10.3f %9.1f%% %10.1f %9lld %10.2f\n", static_cast<double>(worst.flops) * 1e-9,

@@ -107,7 +107,7 @@ TrainerOptions TrainingFlags::trainer_options(const Graph& graph, const Layout& 
       parallel.balance.empty()
           ? fastest_balance(graph, layout, schedule_kind(),
                             {static_cast<int>(layout.stages().size()), shape.parts, shape.times})
-          : parallel.cells(graph, layout);
+          : given_balance(graph, layout.stages(), parallel.balance);
   options.stage.batch_norm = kScopes.at(batch_norm);
   options.type = number_type(dtype);
   options.optimizer.kind = kOptimizers.at(optimizer);

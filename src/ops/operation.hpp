@@ -19,9 +19,7 @@ class Redistribution;
 /// What all operators of one run of a stage share.
 struct RunContext {
   bool training = true;
-  bool backward = true;  ///< will follow: keep what it needs
-  /// Keep only what later cells read, and run each cell again before its backward.
-  bool recompute = false;
+  bool backward = true;       ///< will follow: keep what it needs
   uint64_t dropout_seed = 0;  ///< of this step: the same for every rank, micro-batch and direction
   /// The places of this micro-batch's images in the effective batch; empty: from 0 on.
   std::vector<int64_t> images = {};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "plan/memory.hpp"
+#include "plan/recompute.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -46,13 +46,14 @@ void accumulate(Patch& sum, const Box& whole, const Box& part, at::Tensor gradie
 }  // namespace
 
 StageRunner::StageRunner(const StagePlan& plan, const Communicator& stage, BatchNormScope scope,
-                         std::optional<Communicator> replicas)
+                         std::optional<Communicator> replicas, bool recompute)
     : plan_(plan),
       stage_(stage),
       tiles_(stage.split(plan.grid().place(stage.rank()).batch)),
       replicas_(std::move(replicas)),
       scope_(scope),
-      segments_(plan, recomputed_cells(plan)) {
+      recompute_(recompute),
+      segments_(plan, recompute ? recomputed_cells(plan) : std::vector{plan.cells()}) {
   ensure(stage.size() == plan.grid().size(), "a plan for {} ranks cannot run on {}",
          plan.grid().size(), stage.size());
   make_redistributions();
@@ -95,7 +96,7 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
     if (!runner.plan_.value(id).runs_in_reader)
       for (const int from : runner.plan_.graph().node(runner.plan_.work(id)).inputs)
         ++not_gone_back_[from];
-  if (context_.recompute)
+  if (recomputes())
     for (const Segment& segment : runner.segments_.list)
       for (const int id : segment.first_reads) ++readers_[id];  // until that segment has gone back
 }
@@ -112,7 +113,7 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     TileResult result = run_node(id);
     parameters_.add_statistics(plan.work(id), result.statistics, plan.batch());
     if (context_.first_bad_cell != nullptr) inspect(id);
-    if (context_.backward && !context_.recompute) keep(id, std::move(result));
+    if (context_.backward && !recomputes()) keep(id, std::move(result));
     if (runner_.exchanges_[id]) exchange(id, runner_.segments_.readers[id].local);
     for (const int from : plan.graph().node(plan.work(id)).inputs) count_reading(from);
   }
@@ -283,13 +284,13 @@ std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& ou
   for (const auto& [id, gradient] : output_gradients)
     accumulate(gradients_[id].local, plan.value(id).computed[rank], gradient.box, gradient.data);
   for (const Segment& segment : std::views::reverse(runner_.segments_.list)) {
-    if (context_.recompute) run_again(segment);
+    if (recomputes()) run_again(segment);
     for (size_t i = segment.nodes.size(); i-- > 0;) {
       go_back(segment.nodes[i]);
       const auto cell = [&](size_t at) { return plan.graph().node(segment.nodes[at]).cell; };
       if (cell_done && (i == 0 || cell(i - 1) != cell(i))) cell_done(cell(i));
     }
-    if (context_.recompute)
+    if (recomputes())
       for (const int id : segment.first_reads) count_reading(id);
   }
   std::map<int, Patch> input_gradients;

@@ -32,7 +32,7 @@ class StageRunner {
   /// `stage` has one rank per tile of the plan's grid, in its order. `replicas` are all ranks that
   /// run this stage, for BatchNormScope::replicas. Collective over the stage.
   StageRunner(const StagePlan& plan, const Communicator& stage, BatchNormScope scope,
-              std::optional<Communicator> replicas = std::nullopt);
+              std::optional<Communicator> replicas = std::nullopt, bool recompute = false);
 
   /// One batch on its way: forward keeps what backward needs, if one will follow.
   class Batch {
@@ -63,6 +63,7 @@ class StageRunner {
       std::vector<std::pair<at::Tensor, at::Tensor>> margins;  // where they were, and their values
     };
 
+    bool recomputes() const { return runner_.recompute_ && context_.backward; }
     void run_again(const Segment& segment);
     void keep(int node, TileResult result);
     TileResult run_node(int node);
@@ -106,6 +107,7 @@ class StageRunner {
   std::optional<Communicator> tiles_, replicas_;
   BatchNormScope scope_;
   std::vector<std::unique_ptr<Redistribution>> exchanges_, poolings_;  // by node
+  bool recompute_;
   Segments segments_;
 };
 

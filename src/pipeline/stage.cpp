@@ -16,7 +16,7 @@ Patch no_patch(int axes, c10::ScalarType type) {
 
 Stage::Sized::Sized(const PipelinePlan& pipeline, const Crew& crew, const StageOptions& options)
     : plan(pipeline.stages()[crew.role.stage]),
-      runner(plan, crew.stage, options.batch_norm, crew.replicas) {
+      runner(plan, crew.stage, options.batch_norm, crew.replicas, options.recompute) {
   // Every rank of the group makes every redistribution, so that all agree on their tags.
   for (const Transfer& transfer : pipeline.transfers()) {
     auto way = std::make_unique<Redistribution>(
@@ -90,7 +90,6 @@ RunContext Stage::run_context(const Sized& here, const MicroBatch& images,
                               const StepContext& step) const {
   RunContext context = here.runner.context(step.training, step.dropout_seed);
   context.backward = step.backward;
-  context.recompute = options_.recompute && step.backward;
   context.images = images;
   context.first_bad_cell = step.first_bad_cell;
   return context;

@@ -1,7 +1,6 @@
 #include "plan/memory.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <ranges>
@@ -52,21 +51,20 @@ bool is_any(const Operator& op) {
 
 class PaperStep {
  public:
-  /// `cells`: the runs that recompute runs again.
-  PaperStep(const StagePlan& plan, int rank, int64_t element_size, bool recompute,
-            const std::vector<CellRange>& cells)
+  PaperStep(const StagePlan& plan, int rank, int64_t element_size,
+            const std::vector<CellRange>& recomputed)
       : plan_(plan),
         rank_(rank),
         element_size_(element_size),
-        recompute_(recompute),
-        segments_(plan, cells) {
+        recompute_(!recomputed.empty()),
+        segments_(plan, recompute_ ? recomputed : std::vector{plan.cells()}) {
     const size_t nodes = plan.graph().nodes().size();
     values_.resize(nodes);
     gradients_.resize(nodes);
     kept_.resize(nodes);
     gone_back_.resize(nodes, 0);
     for (const Readers& readers : segments_.readers) readers_.push_back(readers.all);
-    if (recompute)
+    if (recompute_)
       for (const Segment& segment : segments_.list)
         for (const int id : segment.first_reads) ++readers_[id];
   }
@@ -346,61 +344,16 @@ class PaperStep {
   std::vector<int> readers_, gone_back_;
 };
 
-/// What stays after the forward of each cell: all that its backward needs, or only what later cells
-/// read.
-struct KeptByCell {
-  std::vector<int64_t> all, passed_on;
-};
-
-int64_t of_cell(const std::vector<int64_t>& so_far, size_t cell) {
-  return so_far[cell] - (cell > 0 ? so_far[cell - 1] : 0);
-}
-
-/// Runs as long as possible such that none needs more than `limit` when it goes back: what the runs
-/// before it pass on, which those behind it have used up by then, and all of its own.
-std::vector<CellRange> cut_within(int64_t limit, const KeptByCell& kept, int first) {
-  std::vector<CellRange> cut{{first, first}};
-  int64_t before = 0, own = 0;
-  for (size_t cell = 0; cell < kept.all.size(); ++cell) {
-    own += of_cell(kept.all, cell);
-    if (before + own > limit && cut.back().first < cut.back().last) {
-      before += of_cell(kept.passed_on, cell - 1);
-      own = of_cell(kept.all, cell);
-      cut.push_back({cut.back().last, cut.back().last});
-    }
-    ++cut.back().last;
-  }
-  return cut;
-}
-
 }  // namespace
-
-ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size) {
-  return PaperStep(plan, rank, element_size, /*recompute=*/false, {plan.cells()}).run();
-}
 
 ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size,
                                  const std::vector<CellRange>& recomputed) {
-  return PaperStep(plan, rank, element_size, /*recompute=*/true, recomputed).run();
+  return PaperStep(plan, rank, element_size, recomputed).run();
 }
 
-std::vector<CellRange> recomputed_cells(const StagePlan& plan) {
-  constexpr int kAnyRank = 0, kAnySize = 4;  // tiles are alike, and only proportions count
-  constexpr int kTries = 64;
-  const CellRange all = plan.cells();
-  std::vector<CellRange> single;
-  for (int cell = all.first; cell < all.last; ++cell) single.push_back({cell, cell + 1});
-  const KeptByCell kept{
-      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/false, {all}).go_forward(),
-      PaperStep(plan, kAnyRank, kAnySize, /*recompute=*/true, single).go_forward()};
-  std::vector<CellRange> best;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (int i = 1; i <= kTries; ++i) {
-    std::vector<CellRange> cut = cut_within(kept.all.back() / kTries * i, kept, all.first);
-    const int64_t peak = activation_bytes(plan, kAnyRank, kAnySize, cut).peak;
-    if (peak < least) best = std::move(cut), least = peak;
-  }
-  return best;
+std::vector<int64_t> kept_by_cell(const StagePlan& plan, int rank, int64_t element_size,
+                                  const std::vector<CellRange>& recomputed) {
+  return PaperStep(plan, rank, element_size, recomputed).go_forward();
 }
 
 }  // namespace mpi4dl

@@ -20,15 +20,12 @@ struct ActivationBytes {
 };
 
 /// Plays a micro-batch on paper, in the order and with the storage of ops/StageRunner.
-ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size);
-
-/// The same with recompute: only what passes between these runs of cells is kept.
+/// `recomputed`: the runs of cells between which alone something is kept; none: everything is kept.
 ActivationBytes activation_bytes(const StagePlan& plan, int rank, int64_t element_size,
-                                 const std::vector<CellRange>& recomputed);
+                                 const std::vector<CellRange>& recomputed = {});
 
-/// The runs of cells that recompute should run again at once. What passes between runs is kept, and
-/// so is all of one run while it goes back: short runs keep more of the one, long runs more of the
-/// other, and these need the least. The same on all ranks.
-std::vector<CellRange> recomputed_cells(const StagePlan& plan);
+/// What is kept after the forward of each cell of the stage, for backward and for later cells.
+std::vector<int64_t> kept_by_cell(const StagePlan& plan, int rank, int64_t element_size,
+                                  const std::vector<CellRange>& recomputed = {});
 
 }  // namespace mpi4dl

@@ -4,30 +4,14 @@
 #include <vips/vips.h>
 #include <zlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "base/error.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace mpi4dl::testing {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// A folder that goes away with the test.
-class Scratch {
- public:
-  Scratch() : path_(fs::temp_directory_path() / fmt::format("mpi4dl-mnist-{}", ::getpid())) {
-    fs::create_directories(path_);
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-  std::string string() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 /// Each digit is a square of ink that tells its label.
 uint8_t ink(int label) {
@@ -82,11 +66,11 @@ std::string failure_of_reading(const std::string& folder) {
 }
 
 TEST(Mnist, ReadsPlainAndCompressedFiles) {
-  const Scratch folder;
+  const ScratchFolder folder;
   const std::vector<Digit> digits = squares();
   write(folder / "train-images-idx3-ubyte", idx_images(digits));
   write_compressed(folder / "train-labels-idx1-ubyte.gz", idx_labels(digits));
-  const std::vector<Digit> found = read_mnist(folder.string(), true);
+  const std::vector<Digit> found = read_mnist(folder.path(), true);
   ASSERT_EQ(found.size(), digits.size());
   for (size_t i = 0; i < digits.size(); ++i) {
     EXPECT_EQ(found[i].label, digits[i].label);
@@ -95,25 +79,25 @@ TEST(Mnist, ReadsPlainAndCompressedFiles) {
 }
 
 TEST(Mnist, SaysWhatIsWrongWithItsFiles) {
-  const Scratch folder;
+  const ScratchFolder folder;
   const std::vector<Digit> digits = squares();
   const std::string images = folder / "train-images-idx3-ubyte";
   const std::string labels = folder / "train-labels-idx1-ubyte";
-  EXPECT_EQ(failure_of_reading(folder.string()),
-            "there is no train-images-idx3-ubyte and no train-images-idx3-ubyte.gz in " +
-                folder.string());
+  EXPECT_EQ(
+      failure_of_reading(folder.path()),
+      "there is no train-images-idx3-ubyte and no train-images-idx3-ubyte.gz in " + folder.path());
   write(images, idx_images(digits));
   write(labels, idx_images(digits));
-  EXPECT_EQ(failure_of_reading(folder.string()), labels + " is not an idx file of MNIST");
+  EXPECT_EQ(failure_of_reading(folder.path()), labels + " is not an idx file of MNIST");
   write(labels, idx_labels({digits.begin(), digits.end() - 1}));
-  EXPECT_EQ(failure_of_reading(folder.string()), labels + " has 19 labels for 20 images");
+  EXPECT_EQ(failure_of_reading(folder.path()), labels + " has 19 labels for 20 images");
   write(images, idx_images(digits).substr(0, 1000));
-  EXPECT_EQ(failure_of_reading(folder.string()), images + " ends too early; it is damaged");
+  EXPECT_EQ(failure_of_reading(folder.path()), images + " ends too early; it is damaged");
   std::vector<Digit> wrong = digits;
   wrong[7].label = 77;
   write(images, idx_images(wrong));
   write(labels, idx_labels(wrong));
-  EXPECT_EQ(failure_of_reading(folder.string()), labels + " has a label 77; digits are 0 to 9");
+  EXPECT_EQ(failure_of_reading(folder.path()), labels + " has a label 77; digits are 0 to 9");
 }
 
 TEST(MegapixelMnist, HasThreeOfItsClassTwoOthersAndStrokes) {
@@ -163,7 +147,7 @@ TEST(MegapixelMnist, NeedsRoom) {
 }
 
 TEST(WritePyramid, StoresEveryLevelInTiles) {
-  const Scratch folder;
+  const ScratchFolder folder;
   const std::string path = folder / "image.tif";
   std::vector<uint8_t> pixels(size_t{512} * 512);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 31 / 7);

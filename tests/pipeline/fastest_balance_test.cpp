@@ -4,19 +4,12 @@
 
 #include "models/registry.hpp"
 #include "pipeline/simulator.hpp"
+#include "support/balances.hpp"
 
 namespace mpi4dl {
 namespace {
 
-Graph resnet() {
-  return build_model({.name = "resnet", .image = {64, 64}, .depth = 29});
-}
-
-std::vector<int> sizes(const std::vector<CellRange>& ranges) {
-  std::vector<int> cells;
-  for (const CellRange& range : ranges) cells.push_back(range.last - range.first);
-  return cells;
-}
+using testing::sizes, testing::small_resnet;
 
 double step_time(const Graph& graph, const Layout& layout, ScheduleKind kind,
                  const PipelineShape& shape, const std::vector<CellRange>& cells) {
@@ -33,7 +26,7 @@ double step_time(const Graph& graph, const Layout& layout, ScheduleKind kind,
 }
 
 TEST(FastestBalance, NoOtherCutOfTwoStagesIsFaster) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   const int cells = static_cast<int>(graph.cells().size());
   for (const Grid& first : {Grid{1, 1, 1}, Grid{1, 2, 2}, Grid{2, 1, 1}})
     for (const int parts : {1, 2, 8}) {
@@ -51,21 +44,21 @@ TEST(FastestBalance, NoOtherCutOfTwoStagesIsFaster) {
 
 /// Without micro-batches the last rank only keeps four tiles waiting.
 TEST(FastestBalance, GivesTilesAllTheyCanTake) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   const Layout layout(5, {Grid{1, 2, 2}, {}});
   EXPECT_EQ(sizes(fastest_balance(graph, layout, ScheduleKind::gpipe, {2, 1})),
             (std::vector<int>{static_cast<int>(graph.cells().size()) - 1, 1}));
 }
 
 TEST(FastestBalance, SharesEvenlyWhereNothingIsGained) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   const std::vector<Grid> stages(3);
   EXPECT_EQ(sizes(fastest_balance(graph, Layout(3, stages), ScheduleKind::gpipe, {3, 1})),
             sizes(balance_cells(graph, stages)));
 }
 
 TEST(FastestBalance, OfTwoDirectionsIsNoSlowerThanAnEvenShare) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   const std::vector<Grid> stages(4);
   const Layout layout(4, stages, /*gems=*/true);
   const PipelineShape shape{4, 2, 2};

@@ -4,19 +4,12 @@
 
 #include "base/error.hpp"
 #include "models/registry.hpp"
+#include "support/balances.hpp"
 
 namespace mpi4dl {
 namespace {
 
-Graph resnet() {
-  return build_model({.name = "resnet", .image = {64, 64}, .depth = 29});
-}
-
-std::vector<int> sizes(const std::vector<CellRange>& ranges) {
-  std::vector<int> cells;
-  for (const CellRange& range : ranges) cells.push_back(range.last - range.first);
-  return cells;
-}
+using testing::sizes, testing::small_resnet;
 
 /// FLOPs of the busiest rank if the first stage has `first` cells and the second the rest.
 double slowest(const Graph& graph, const std::vector<Grid>& stages, int first) {
@@ -30,7 +23,7 @@ double slowest(const Graph& graph, const std::vector<Grid>& stages, int first) {
 }
 
 TEST(Balance, CoversAllCellsInOrder) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   for (int stages = 1; stages <= 5; ++stages) {
     const auto ranges = balance_cells(graph, std::vector<Grid>(stages));
     EXPECT_EQ(ranges.front().first, 0);
@@ -41,7 +34,7 @@ TEST(Balance, CoversAllCellsInOrder) {
 }
 
 TEST(Balance, NoOtherCutHasAFasterSlowestRank) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   for (const Grid& first : {Grid{1, 1, 1}, Grid{1, 2, 2}, Grid{2, 1, 1}}) {
     const std::vector<Grid> stages{first, {}};
     const double chosen = slowest(graph, stages, balance_cells(graph, stages)[0].last);
@@ -51,7 +44,7 @@ TEST(Balance, NoOtherCutHasAFasterSlowestRank) {
 }
 
 TEST(Balance, OfTheUserMustCountAllCells) {
-  const Graph graph = resnet();
+  const Graph graph = small_resnet();
   EXPECT_EQ(sizes(given_balance(graph, {{}, {}}, {4, 7})), (std::vector<int>{4, 7}));
   EXPECT_THROW(given_balance(graph, {{}, {}}, {4, 6}), UsageError);
   EXPECT_THROW(given_balance(graph, {{}, {}}, {11}), UsageError);
@@ -59,7 +52,7 @@ TEST(Balance, OfTheUserMustCountAllCells) {
 }
 
 TEST(Balance, NeedsACellForEachStage) {
-  EXPECT_THROW(balance_cells(resnet(), std::vector<Grid>(12)), UsageError);
+  EXPECT_THROW(balance_cells(small_resnet(), std::vector<Grid>(12)), UsageError);
 }
 
 TEST(Balance, KeepsSmallLayersOutOfLargeGrids) {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <stdlib.h>
-
-#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "comm/agreement.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {
@@ -14,20 +13,17 @@ namespace mpi4dl::testing {
 class Scratch {
  public:
   Scratch() {
-    std::string name = std::filesystem::temp_directory_path() / "mpi4dl-XXXXXX";
-    if (world().rank() == 0 && mkdtemp(name.data()) == nullptr) name.clear();
-    path_ = gather_texts(world(), name)[0];
+    if (world().rank() == 0) folder_.emplace();
+    path_ = gather_texts(world(), folder_ ? folder_->path() : "")[0];
   }
-  ~Scratch() {
-    world().barrier();
-    if (world().rank() == 0) std::filesystem::remove_all(path_);
-  }
+  ~Scratch() { world().barrier(); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
+  std::optional<ScratchFolder> folder_;  // of the first rank
   std::string path_;
 };
 

@@ -5,7 +5,7 @@
 #include <vips/vips.h>
 
 #include <cmath>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 
@@ -32,17 +32,6 @@ void transform(Image& image, const Change& change) {
 }
 
 }  // namespace
-
-ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "mpi4dl-XXXXXX").string();
-  ensure(mkdtemp(name.data()) != nullptr, "cannot make a folder like {}", name);
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Picture make_picture(int height, int width, int bands) {
   Picture picture{height, width, bands, {}};

@@ -7,6 +7,7 @@
 #include "models/registry.hpp"
 #include "pipeline/simulator.hpp"
 #include "plan/balance.hpp"
+#include "plan/recompute.hpp"
 #include "support/world.hpp"
 #include "train/proof.hpp"
 
