@@ -64,7 +64,7 @@ void race(const Shape& shape) {
   };
   const std::vector<Task> tasks{
       {[&] { at::convolution(x, weight, {}, one, pad, one, false, zero, 1); },
-       [&] { convolve(x, weight, {}, windows, y); }},
+       [&] { convolve(x, weight, {}, windows, {}, y); }},
       {[&] { back(true); }, [&] { convolve_back(dy, weight, windows, dx); }},
       {[&] { back(false); }, [&] { weight_gradient(x, dy, weight, windows); }}};
   std::string row =

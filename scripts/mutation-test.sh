@@ -107,8 +107,8 @@ mutant "halo gradients are dropped" src/ops/stage_runner.cpp \
       here.extended.view(margin).zero_();'
 
 mutant "halo gradients leave before the last reader has added its own" src/ops/stage_runner.cpp \
-  'if (--not_gone_back_[from] == 0) start_gradient_exchange(from);' \
-  'if (--not_gone_back_[from] == std::min(1, runner_.segments_.readers[from].all - 1)) start_gradient_exchange(from);'
+  'if (--not_gone_back_[edge.from] == 0) start_gradient_exchange(edge.from);' \
+  'if (--not_gone_back_[edge.from] == std::min(1, runner_.segments_.readers[edge.from].all - 1)) start_gradient_exchange(edge.from);'
 
 mutant "a convolution does not wait for its halo" src/ops/convolution.cpp \
   'const Box ready = ready_part(run, wins);' \
@@ -119,8 +119,8 @@ mutant "halo gradients overwrite instead of adding" src/exchange/redistribution.
   'Flight::State::launch(Combine::copy,'
 
 mutant "gradients of margins are dropped" src/ops/stage_runner.cpp \
-  'accumulate(gradients_[producer].local, value.computed[rank], box, std::move(gradient));' \
-  'const Box own = intersect(box, value.owned[rank]); if (!own.empty()) accumulate(gradients_[producer].local, value.computed[rank], own, Patch{box, gradient}.view(own));'
+  'accumulate(sums.local, value.computed[rank], box, std::move(gradient));' \
+  'const Box own = intersect(box, value.owned[rank]); if (!own.empty()) accumulate(sums.local, value.computed[rank], own, Patch{box, gradient}.view(own));'
 
 # --- Padding ---
 
@@ -148,8 +148,8 @@ mutant "average pooling takes tile borders for image borders" src/ops/pooling.cp
 # --- Batch norm ---
 
 mutant "batch norm corrects margins too" src/ops/batch_norm.cpp \
-  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, nullptr);' \
-  'for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, &means);'
+  'for (const Box& margin : difference(input_.box, owned_)) write(margin, nullptr);' \
+  'for (const Box& margin : difference(input_.box, owned_)) write(margin, &means);'
 
 mutant "batch norm sums gradients over owned pixels only" src/ops/batch_norm.cpp \
   ': gradient_sums(gradient, input_.data, map_);' \
@@ -164,6 +164,18 @@ mutant "a fused ReLU lets gradients through where it was zero" src/ops/kernels/n
           to[lane]' \
   'const W value = open || relu ? given : W{0};
           to[lane]'
+
+mutant "a ReLU behind a sum looks at the batch norm alone" src/ops/batch_norm.cpp \
+  'if (map_.relu) output_ = output;' \
+  ';'
+
+mutant "the gradient of what was added is overwritten" src/ops/batch_norm.cpp \
+  'const bool in_place = !sums_ && sole_owner' \
+  'const bool in_place = sole_owner'
+
+mutant "what is added to a convolution is left out at its border" src/ops/kernels/convolution.cpp \
+  '.addend = addend_.data == nullptr ? nullptr : start_of(addend_),' \
+  '.addend = addend_.data == nullptr || columns.first > 0 ? nullptr : start_of(addend_),'
 
 mutant "batch norm measures each tile alone" src/ops/stage_runner.cpp \
   'if (scope_ == BatchNormScope::global) context.statistics = &stage_;' \

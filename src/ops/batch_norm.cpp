@@ -18,7 +18,8 @@ at::Tensor empty_tile(const Box& box, c10::ScalarType type) {
 ///
 ///     dx = gamma/sigma * (dy - [owned] (sum(dy) + xhat * sum(dy * xhat)) / count)
 ///
-/// With a ReLU behind it, dy counts where y was positive; y itself is not kept.
+/// With a ReLU behind it, dy counts where y was positive; y itself is kept only where something was
+/// added to it before.
 class BatchNormTape : public Tape {
  public:
   BatchNormTape(const BatchNorm& op, const TileRun& run)
@@ -26,6 +27,8 @@ class BatchNormTape : public Tape {
         training_(run.context.training),
         channels_(run.node().shape.channels),
         input_(run.inputs[0]),
+        addend_(run.addend.data),
+        sums_(addend_.defined()),
         owned_(run.owned) {
     Numbers variance;
     if (training_) {
@@ -47,12 +50,28 @@ class BatchNormTape : public Tape {
   /// For the running statistics: mean and unbiased variance.
   const std::vector<at::Tensor>& measured() const { return measured_; }
 
-  /// Writes the output; as often as one likes.
-  std::function<void()> maker(const at::Tensor& output) const {
-    return [input = input_.data, map = map_, output] { normalise(input, map, output); };
+  /// Returns a function that writes the output once more, unless something was added to it.
+  std::function<void()> forward(const at::Tensor& output) {
+    normalise(input_.data, map_, addend_, output);
+    if (!sums_)
+      return [input = input_.data, map = map_, output] { normalise(input, map, {}, output); };
+    if (map_.relu) output_ = output;
+    map_.relu = false;  // who cannot see the sum cannot say where it was cut off
+    addend_.reset();
+    return {};
   }
 
   Gradients backward(const at::Tensor& gradient) override {
+    if (!sums_) return differentiate(gradient);
+    const at::Tensor of_sum =
+        output_.defined() ? at::threshold_backward(gradient, output_, 0) : gradient;
+    Gradients result = differentiate(of_sum);
+    result.inputs.push_back(of_sum);
+    return result;
+  }
+
+ private:
+  Gradients differentiate(const at::Tensor& gradient) {
     at::Tensor sums = input_.box.empty() ? at::zeros({2, channels_}, at::kDouble)
                                          : gradient_sums(gradient, input_.data, map_);
     std::vector<at::Tensor> own = sums.clone().unbind();
@@ -60,24 +79,23 @@ class BatchNormTape : public Tape {
     if (training_ && ranks_ != nullptr) ranks_->all_reduce(sums);
     if (input_.box.empty()) return {{at::Tensor()}, std::move(own)};
     // The convolution behind this one wants a gradient without gaps.
-    const bool in_place = sole_owner(gradient) && gradient.is_non_overlapping_and_dense();
+    const bool in_place = !sums_ && sole_owner(gradient) && gradient.is_non_overlapping_and_dense();
     const Patch dy{input_.box, gradient};
     const Patch dx{input_.box,
                    in_place ? gradient : empty_tile(input_.box, input_.data.scalar_type())};
-    const auto differentiate = [&](const Box& part, const GradientMeans* means) {
+    const auto write = [&](const Box& part, const GradientMeans* means) {
       normalise_backward(dy.view(part), input_.view(part), map_, means, dx.view(part));
     };
     if (!training_ || owned_.empty()) {
-      differentiate(input_.box, nullptr);
+      write(input_.box, nullptr);
     } else {
       const GradientMeans means = means_of(sums);
-      differentiate(owned_, &means);
-      for (const Box& margin : difference(input_.box, owned_)) differentiate(margin, nullptr);
+      write(owned_, &means);
+      for (const Box& margin : difference(input_.box, owned_)) write(margin, nullptr);
     }
     return {{dx.data}, std::move(own)};
   }
 
- private:
   /// Returns the variance.
   Numbers measure() {
     at::Tensor moments = owned_.empty() ? at::zeros({channels_, 3}, at::kDouble)
@@ -111,6 +129,9 @@ class BatchNormTape : public Tape {
   bool training_;
   int64_t channels_;
   Patch input_;
+  at::Tensor addend_;  // until forward has added it
+  bool sums_;          // something was added
+  at::Tensor output_;  // of a ReLU behind the sum
   Box owned_;
   ChannelMap map_;
   double count_ = 0;  // pixels of a channel
@@ -126,8 +147,7 @@ TileResult run_batch_norm(const BatchNorm& op, const TileRun& run) {
   if (input.box.empty()) return {input.data, std::move(tape), std::move(measured)};
   at::Tensor output =
       run.target.defined() ? run.target : empty_tile(run.output, input.data.scalar_type());
-  auto remake = tape->maker(output);
-  remake();
+  auto remake = tape->forward(output);
   return {std::move(output), std::move(tape), std::move(measured), std::move(remake)};
 }
 

@@ -18,13 +18,14 @@ at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
 class ConvolutionTape : public Tape {
  public:
   ConvolutionTape(const Convolution& op, at::Tensor input, at::Tensor weight, Padding frame,
-                  std::vector<int64_t> padding, const std::vector<Window>& windows)
+                  std::vector<int64_t> padding, const std::vector<Window>& windows, bool sums)
       : input_(std::move(input)),
         weight_(std::move(weight)),
         frame_(std::move(frame)),
         padding_(std::move(padding)),
         groups_(op.groups),
         bias_(op.bias),
+        sums_(sums),
         out_channels_(op.out_channels) {
     for (const Window& window : windows) {
       stride_.push_back(window.stride);
@@ -43,6 +44,7 @@ class ConvolutionTape : public Tape {
         gradient, input_, weight_, bias_sizes, stride_, padding_, dilation_, /*transposed=*/false,
         std::vector<int64_t>(stride_.size(), 0), groups_, {true, true, bias_});
     Gradients result{{unpad(input, frame_)}, {weight}};
+    if (sums_) result.inputs.push_back(gradient);
     if (bias_) result.parameters.push_back(bias);
     return result;
   }
@@ -53,7 +55,7 @@ class ConvolutionTape : public Tape {
   std::vector<int64_t> padding_;  // left to libtorch
   std::vector<int64_t> stride_, dilation_;
   int64_t groups_;
-  bool bias_;
+  bool bias_, sums_;
   int64_t out_channels_;
 };
 
@@ -62,20 +64,23 @@ class ImageConvolutionTape : public Tape {
  public:
   /// `travels`: others wait for the gradient of the input, so it comes first.
   ImageConvolutionTape(at::Tensor input, at::Tensor weight, bool bias, const ImageWindows& windows,
-                       bool travels)
+                       bool sums, bool travels)
       : input_(std::move(input)),
         weight_(std::move(weight)),
         bias_(bias),
         windows_(windows),
+        sums_(sums),
         travels_(travels) {}
 
-  /// The outputs [begin, end) of each axis.
-  void forward(const at::Tensor& bias, const Patch& output, const Box& part) const {
+  /// A part of the outputs.
+  void forward(const at::Tensor& bias, const Patch& addend, const Patch& output,
+               const Box& part) const {
     ImageWindows windows = windows_;
     for (int axis = 0; axis < 2; ++axis)
       windows[axis].padding -=
           (part[axis + 2].begin - output.box[axis + 2].begin) * windows[axis].stride;
-    convolve(input_, weight_, bias, windows, output.view(part));
+    convolve(input_, weight_, bias, windows, sums_ ? addend.view(part) : at::Tensor(),
+             output.view(part));
   }
 
   Gradients backward(const at::Tensor& gradient) override {
@@ -95,6 +100,7 @@ class ImageConvolutionTape : public Tape {
     if (!travels_) result.parameters = of_parameters();  // and the input's memory is free
     result.inputs.push_back(empty_image(shape, dy.scalar_type()));
     convolve_back(dy, weight_, windows_, result.inputs[0]);
+    if (sums_) result.inputs.push_back(gradient);
     if (travels_) result.parameters_later = std::move(of_parameters);
     return result;
   }
@@ -103,7 +109,7 @@ class ImageConvolutionTape : public Tape {
   at::Tensor input_, weight_;
   bool bias_;
   ImageWindows windows_;
-  bool travels_;
+  bool sums_, travels_;
 };
 
 /// The outputs that read nothing but padding and what is `there` of the input.
@@ -137,18 +143,18 @@ TileResult run_by_kernels(const Convolution& op, const TileRun& run,
                      run.target.defined() ? run.target : empty_image(run.output.shape(), type)};
   const bool travels = static_cast<bool>(run.await_halo);
   auto tape = std::make_unique<ImageConvolutionTape>(input.data, run.parameters[0], op.bias,
-                                                     windows, travels);
+                                                     windows, run.addend.data.defined(), travels);
   const at::Tensor bias = op.bias ? run.parameters[1] : at::Tensor();
   std::vector<Box> rest{run.output};
   if (travels) {
     const Box ready = ready_part(run, wins);
     if (!ready.empty()) {
-      tape->forward(bias, output, ready);
+      tape->forward(bias, run.addend, output, ready);
       rest = difference(run.output, ready);
     }
     run.await_halo();
   }
-  for (const Box& part : rest) tape->forward(bias, output, part);
+  for (const Box& part : rest) tape->forward(bias, run.addend, output, part);
   return {output.data, std::move(tape)};
 }
 
@@ -180,9 +186,11 @@ TileResult run_convolution(const Convolution& op, const TileRun& run) {
     std::swap(padding, frame.before);
     frame.after = frame.before;
   }
+  const bool sums = run.addend.data.defined();
   auto tape = std::make_unique<ConvolutionTape>(op, framed(run, frame), run.parameters[0], frame,
-                                                padding, wins);
+                                                padding, wins, sums);
   at::Tensor output = tape->forward(op.bias ? run.parameters[1] : at::Tensor());
+  if (sums) output.add_(run.addend.data);
   return {std::move(output), std::move(tape)};
 }
 

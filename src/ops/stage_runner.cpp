@@ -94,8 +94,7 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
   not_gone_back_.resize(nodes, 0);
   for (const int id : runner.plan_.nodes())
     if (!runner.plan_.value(id).runs_in_reader)
-      for (const int from : runner.plan_.graph().node(runner.plan_.work(id)).inputs)
-        ++not_gone_back_[from];
+      for (const Edge& edge : runner.plan_.value(id).reads) ++not_gone_back_[edge.from];
   if (recomputes())
     for (const Segment& segment : runner.segments_.list)
       for (const int id : segment.first_reads) ++readers_[id];  // until that segment has gone back
@@ -115,7 +114,7 @@ std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
     if (context_.first_bad_cell != nullptr) inspect(id);
     if (context_.backward && !recomputes()) keep(id, std::move(result));
     if (runner_.exchanges_[id]) exchange(id, runner_.segments_.readers[id].local);
-    for (const int from : plan.graph().node(plan.work(id)).inputs) count_reading(from);
+    for (const Edge& edge : plan.value(id).reads) count_reading(edge.from);
   }
   std::map<int, Patch> outputs;
   for (const int id : plan.outputs()) {
@@ -180,8 +179,8 @@ void StageRunner::Batch::run_again(const Segment& segment) {
     const Readers& here = segments.inside[id];
     if (here.extended > 0) exchange(id, here.local);
     if (here.all == 0) values_[id] = {}, makers_.erase(id);
-    for (const int from : runner_.plan_.graph().node(runner_.plan_.work(id)).inputs)
-      if (segments.together(from, id)) count_reading(from);
+    for (const Edge& edge : runner_.plan_.value(id).reads)
+      if (segments.together(edge.from, id)) count_reading(edge.from);
   }
 }
 
@@ -193,7 +192,7 @@ TileResult StageRunner::Batch::run_node(int id) {
   const Box& output = value.computed[runner_.rank()];
   read_boxes_[id].clear();
   if (output.empty() && !collective(node.op)) {
-    for (const int from : node.inputs) await_halo(from);
+    for (const Edge& edge : value.reads) await_halo(edge.from);
     values_[id].local = empty_patch(output, type_);
     return {};
   }
@@ -207,18 +206,23 @@ TileResult StageRunner::Batch::run_node(int id) {
                .owned = value.owned[runner_.rank()],
                .parameters = parameters_.of(work),
                .pooling = runner_.poolings_[id].get(),
-               .relu = work != id};
-  for (size_t input = 0; input < node.inputs.size(); ++input) {
-    const int from = node.inputs[input];
-    if (values_[from].flight && std::holds_alternative<Convolution>(node.op)) {
-      tile.await_halo = [this, from] { await_halo(from); };
-      tile.there = plan.value(from).owned[runner_.rank()];
-    } else {
-      await_halo(from);
+               .relu = plan.ends_with_relu(id)};
+  for (const Edge& edge : value.reads) {
+    const Patch patch = read(edge);
+    read_boxes_[id].push_back(patch.box);
+    if (edge.reader != work) {
+      await_halo(edge.from);
+      tile.addend = patch;
+      continue;
     }
-    tile.inputs.push_back(read(work, static_cast<int>(input)));
-    tile.rooms.push_back(plan.reads_extended(from, work) ? values_[from].room : Patch{});
-    read_boxes_[id].push_back(tile.inputs.back().box);
+    if (values_[edge.from].flight && std::holds_alternative<Convolution>(node.op)) {
+      tile.await_halo = [this, from = edge.from] { await_halo(from); };
+      tile.there = plan.value(edge.from).owned[runner_.rank()];
+    } else {
+      await_halo(edge.from);
+    }
+    tile.inputs.push_back(patch);
+    tile.rooms.push_back(plan.reads_extended(edge.from, work) ? values_[edge.from].room : Patch{});
   }
   if (value.computed_in_room(runner_.rank())) {
     make_room(id);
@@ -267,13 +271,13 @@ void StageRunner::Batch::await_halo(int id) {
 }
 
 /// What a node reads of one input: a view without padding.
-Patch StageRunner::Batch::read(int id, int input) const {
+Patch StageRunner::Batch::read(const Edge& edge) const {
   const StagePlan& plan = runner_.plan_;
-  const int from = plan.graph().node(id).inputs[input];
-  const Box box = plan.needed(id, input, runner_.rank());
+  const Box box = plan.needed(edge.reader, edge.input, runner_.rank());
   if (box.empty()) return empty_patch(box, type_);
-  const Values& values = values_[from];
-  return {box, plan.reads_extended(from, id) ? values.extended.view(box) : values.local.view(box)};
+  const Values& values = values_[edge.from];
+  const bool extended = plan.reads_extended(edge.from, edge.reader);
+  return {box, extended ? values.extended.view(box) : values.local.view(box)};
 }
 
 std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& output_gradients,
@@ -301,23 +305,22 @@ std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& ou
 void StageRunner::Batch::go_back(int id) {
   const StagePlan& plan = runner_.plan_;
   if (plan.value(id).runs_in_reader) return;
-  const int work = plan.work(id);
-  const std::vector<int>& inputs = plan.graph().node(work).inputs;
+  const std::vector<Edge>& reads = plan.value(id).reads;
   at::Tensor gradient = gradient_of(id).data;
   gradients_[id] = {};
   Gradients result;
   if (tapes_[id]) {
-    for (const int from : inputs) make_again(from);
+    for (const Edge& edge : reads) make_again(edge.from);
     result = tapes_[id]->backward(gradient);
     tapes_[id].reset();
     gradient.reset();
-    for (size_t i = 0; i < inputs.size(); ++i)
-      add_gradient(inputs[i], work, read_boxes_[id][i], std::move(result.inputs[i]));
+    for (size_t i = 0; i < reads.size(); ++i)
+      add_gradient(reads[i], read_boxes_[id][i], std::move(result.inputs[i]));
   }
-  for (const int from : inputs)
-    if (--not_gone_back_[from] == 0) start_gradient_exchange(from);
+  for (const Edge& edge : reads)
+    if (--not_gone_back_[edge.from] == 0) start_gradient_exchange(edge.from);
   if (result.parameters_later) result.parameters = result.parameters_later();
-  parameters_.add_gradients(work, result.parameters);
+  parameters_.add_gradients(plan.work(id), result.parameters);
 }
 
 /// All readers have added theirs: what belongs to other ranks can go to them.
@@ -364,16 +367,16 @@ Patch StageRunner::Batch::gradient_of(int id) {
   return here.local;
 }
 
-void StageRunner::Batch::add_gradient(int producer, int consumer, const Box& box,
-                                      at::Tensor gradient) {
+void StageRunner::Batch::add_gradient(const Edge& edge, const Box& box, at::Tensor gradient) {
   if (box.empty()) return;
   const StagePlan& plan = runner_.plan_;
-  const ValuePlan& value = plan.value(producer);
+  const ValuePlan& value = plan.value(edge.from);
+  Values& sums = gradients_[edge.from];
   const int rank = runner_.rank();
-  if (plan.reads_extended(producer, consumer)) {
-    accumulate(gradients_[producer].extended, value.extended[rank], box, std::move(gradient));
+  if (plan.reads_extended(edge.from, edge.reader)) {
+    accumulate(sums.extended, value.extended[rank], box, std::move(gradient));
   } else {
-    accumulate(gradients_[producer].local, value.computed[rank], box, std::move(gradient));
+    accumulate(sums.local, value.computed[rank], box, std::move(gradient));
   }
 }
 

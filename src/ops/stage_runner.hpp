@@ -70,7 +70,7 @@ class StageRunner {
     void make_room(int node);
     void exchange(int node, int local_readers);
     void await_halo(int node);
-    Patch read(int node, int input) const;
+    Patch read(const Edge& edge) const;
     void count_reading(int node);
     void inspect(int node);
     void let_go(int node);
@@ -78,7 +78,7 @@ class StageRunner {
     void go_back(int node);
     void start_gradient_exchange(int node);
     Patch gradient_of(int node);
-    void add_gradient(int producer, int consumer, const Box& box, at::Tensor gradient);
+    void add_gradient(const Edge& edge, const Box& box, at::Tensor gradient);
 
     const StageRunner& runner_;
     Parameters& parameters_;

@@ -22,8 +22,7 @@ void BoundsInference::run() {
   find_joined();
   place_owned();
   walk_backwards();
-  for (const int id : plan_.nodes_)
-    if (std::holds_alternative<BatchNorm>(plan_.graph_->node(id).op)) fuse(id);
+  find_passes();
 }
 
 void BoundsInference::find_nodes() {
@@ -53,10 +52,18 @@ bool BoundsInference::fits(int node) const {
   return space[space.size() - 2] >= plan_.grid_.rows && space.back() >= plan_.grid_.cols;
 }
 
+template <typename Op>
+bool BoundsInference::is(int node) const {
+  return std::holds_alternative<Op>(plan_.graph_->node(node).op);
+}
+
+bool BoundsInference::sent_on(int node) const {
+  return std::ranges::find(plan_.outputs_, node) != plan_.outputs_.end();
+}
+
 bool BoundsInference::only_feeds_joined(int node) const {
   const auto& consumers = consumers_[node];
-  const auto& outputs = plan_.outputs_;
-  return !consumers.empty() && std::find(outputs.begin(), outputs.end(), node) == outputs.end() &&
+  return !consumers.empty() && !sent_on(node) &&
          std::all_of(consumers.begin(), consumers.end(),
                      [this](int id) { return plan_.values_[id].joined; });
 }
@@ -133,8 +140,7 @@ void BoundsInference::visit(int node) {
 void BoundsInference::make_room(int node) {
   ValuePlan& value = plan_.values_[node];
   value.room = value.extended;
-  const auto& outputs = plan_.outputs_;
-  value.read_locally = std::find(outputs.begin(), outputs.end(), node) != outputs.end();
+  value.read_locally = sent_on(node);
   for (const int reader : consumers_[node]) {
     if (!plan_.exchange_edge(node, reader)) value.read_locally = true;
     const auto* convolution = std::get_if<Convolution>(&plan_.graph_->node(reader).op);
@@ -152,26 +158,58 @@ void BoundsInference::make_room(int node) {
   }
 }
 
-/// A batch norm and the ReLU behind it are one pass over memory, where they compute the same pixels
-/// in the same cell.
-void BoundsInference::fuse(int norm) {
+/// Of two operands one takes their sum into its pass: rather a batch norm, which a ReLU can follow
+/// too, and rather the one that is made last.
+void BoundsInference::find_passes() {
+  for (const auto* list : {&plan_.inputs_, &plan_.nodes_})
+    for (const int id : *list) plan_.values_[id].pass = {id};
+  for (const int id : std::views::reverse(plan_.nodes_))
+    if (is<BatchNorm>(id)) extend_pass(id);
+  for (const int id : std::views::reverse(plan_.nodes_))
+    if (is<Convolution>(id)) extend_pass(id);
+  for (const int id : plan_.nodes_) list_reads(id);
+}
+
+/// What reads a batch norm or convolution may run on numbers that are still in registers.
+void BoundsInference::extend_pass(int first) {
+  std::vector<int> pass{first};
+  while (const std::optional<int> next = next_in_pass(pass)) pass.push_back(*next);
+  if (pass.size() == 1) return;
+  for (const int id : pass) plan_.values_[id].runs_in_reader = id != pass.back();
+  const int last = pass.back();
+  const auto& readers = consumers_[last];
+  const auto is_convolution = [this](int id) { return is<Convolution>(id); };
+  plan_.values_[last].remade = pass.size() == 2 && is<Relu>(last) && !sent_on(last) &&
+                               !readers.empty() && std::ranges::all_of(readers, is_convolution);
+  plan_.values_[last].pass = std::move(pass);
+}
+
+/// Where the last value of a pass has one reader, which computes the same pixels in the same cell
+/// and is a sum or, behind a batch norm, a ReLU.
+std::optional<int> BoundsInference::next_in_pass(const std::vector<int>& pass) const {
+  const int last = pass.back();
+  if (consumers_[last].size() != 1 || sent_on(last)) return std::nullopt;
+  const int reader = consumers_[last][0];
+  const ValuePlan &from = plan_.values_[last], &to = plan_.values_[reader];
   const auto& graph = *plan_.graph_;
-  const auto sent_on = [this](int id) {
-    return std::find(plan_.outputs_.begin(), plan_.outputs_.end(), id) != plan_.outputs_.end();
-  };
-  if (consumers_[norm].size() != 1 || sent_on(norm)) return;
-  const int relu = consumers_[norm][0];
-  ValuePlan &from = plan_.values_[norm], &to = plan_.values_[relu];
-  if (!std::holds_alternative<Relu>(graph.node(relu).op) || from.exchanged() ||
-      graph.node(relu).cell != graph.node(norm).cell || from.computed != to.computed ||
-      from.owned != to.owned)
-    return;
-  to.fused_norm = norm;
-  from.runs_in_reader = true;
-  to.remade = !sent_on(relu) && !consumers_[relu].empty() &&
-              std::all_of(consumers_[relu].begin(), consumers_[relu].end(), [&](int reader) {
-                return std::holds_alternative<Convolution>(graph.node(reader).op);
-              });
+  if (from.exchanged() || graph.node(reader).cell != graph.node(last).cell ||
+      from.computed != to.computed || from.owned != to.owned)
+    return std::nullopt;
+  const bool norm = is<BatchNorm>(pass.front());
+  const bool free = to.pass.size() == 1 && !to.runs_in_reader;
+  const bool sum = is<Add>(reader) && graph.node(reader).inputs.size() == 2 && free;
+  const bool follows = (pass.size() == 1 && sum) || (norm && is<Relu>(reader) && !is<Relu>(last));
+  return follows ? std::optional(reader) : std::nullopt;
+}
+
+void BoundsInference::list_reads(int node) {
+  ValuePlan& value = plan_.values_[node];
+  for (size_t i = 0; i < value.pass.size(); ++i) {
+    const std::vector<int>& inputs = plan_.graph_->node(value.pass[i]).inputs;
+    for (size_t input = 0; input < inputs.size(); ++input)
+      if (i == 0 || inputs[input] != value.pass[i - 1])
+        value.reads.push_back({inputs[input], value.pass[i], static_cast<int>(input)});
+  }
 }
 
 void BoundsInference::decide_exchange(int node) {

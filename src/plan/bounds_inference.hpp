@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "plan/stage_plan.hpp"
 
 namespace mpi4dl {
@@ -18,7 +20,13 @@ class BoundsInference {
   void visit(int node);
   void decide_exchange(int node);
   void make_room(int node);
-  void fuse(int norm);
+  void find_passes();
+  void extend_pass(int first);
+  std::optional<int> next_in_pass(const std::vector<int>& pass) const;
+  void list_reads(int node);
+  template <typename Op>
+  bool is(int node) const;
+  bool sent_on(int node) const;
   bool fits(int node) const;
   bool only_feeds_joined(int node) const;
   void check_tiles(int node) const;

@@ -94,7 +94,7 @@ class PaperStep {
       if (plan_.value(id).runs_in_reader) continue;
       keeps_ = !recompute_;
       forward(id, segments_.readers[id]);
-      for (const int from : inputs(id)) count_reading(from);
+      for (const Edge& edge : reads(id)) count_reading(edge.from);
     }
     for (const int id : plan_.outputs()) count_reading(id);
     kept_by_cell_.resize(plan_.cells().last - plan_.cells().first, meter_.live);
@@ -111,15 +111,19 @@ class PaperStep {
   const Box& computed(int id) const { return plan_.value(id).computed[rank_]; }
   const Box& extended(int id) const { return plan_.value(id).extended[rank_]; }
   const Box& owned(int id) const { return plan_.value(id).owned[rank_]; }
-  // A ReLU with a batch norm fused into it reads what the batch norm reads, and keeps that.
+  /// The operator that a pass begins with, and what its end adds to that.
   const Operator& op(int id) const { return plan_.graph().node(plan_.work(id)).op; }
-  const std::vector<int>& inputs(int id) const { return plan_.graph().node(plan_.work(id)).inputs; }
-  bool reads_extended(int from, int id) const { return plan_.reads_extended(from, plan_.work(id)); }
-  Box needed(int id, int input) const { return plan_.needed(plan_.work(id), input, rank_); }
+  const std::vector<Edge>& reads(int id) const { return plan_.value(id).reads; }
+  bool sums(int id) const { return reads(id).back().reader != plan_.work(id); }
+  bool reads_extended(const Edge& edge) const {
+    return plan_.reads_extended(edge.from, edge.reader);
+  }
+  Box needed(const Edge& edge) const { return plan_.needed(edge.reader, edge.input, rank_); }
+  Box needed(int id) const { return needed(reads(id)[0]); }
 
-  const Held& source(int id, int input) const {
-    const int from = inputs(id)[input];
-    return reads_extended(from, id) ? values_[from].extended : values_[from].local;
+  const Held& source(int id) const {
+    const Edge& edge = reads(id)[0];
+    return reads_extended(edge) ? values_[edge.from].extended : values_[edge.from].local;
   }
   /// Where a value lies that is let go of after forward.
   const Box& remade_box(int id) const {
@@ -141,17 +145,17 @@ class PaperStep {
   }
   /// Elements of a window operator's input with its padding.
   int64_t padded_elements(int id) const {
-    const Box box = needed(id, 0);
+    const Box box = needed(id);
     int64_t elements = box[0].length() * box[1].length();
     const int spatial = box.axes() - 2;
     for (int axis = 0; axis < spatial; ++axis)
       elements *= windows(op(id), spatial)[axis].need(computed(id)[axis + 2]).length();
     return elements;
   }
-  bool padded(int id) const { return padded_elements(id) != needed(id, 0).elements(); }
+  bool padded(int id) const { return padded_elements(id) != needed(id).elements(); }
   /// A convolution leaves padding to libtorch where it is the same on both sides.
   bool symmetric(int id) const {
-    const Box box = needed(id, 0);
+    const Box box = needed(id);
     const auto wins = windows(op(id), box.axes() - 2);
     for (int axis = 2; axis < box.axes(); ++axis) {
       const Interval need = wins[axis - 2].need(computed(id)[axis]);
@@ -167,8 +171,8 @@ class PaperStep {
       if (plan_.value(id).runs_in_reader) continue;
       forward(id, segments_.inside[id]);
       if (segments_.inside[id].all == 0) values_[id] = {};
-      for (const int from : inputs(id))
-        if (segments_.together(from, id)) count_reading(from);
+      for (const Edge& edge : reads(id))
+        if (segments_.together(edge.from, id)) count_reading(edge.from);
     }
   }
 
@@ -198,21 +202,21 @@ class PaperStep {
   /// copied.
   Held compute(int id, const Held& room) {
     const Operator& what = op(id);
-    if (is_any<Identity>(what)) return source(id, 0);
+    if (is_any<Identity>(what)) return source(id);
     if (image_convolution(id)) {
-      if (const int from = inputs(id)[0]; !plan_.runs(from) || !plan_.remade(from, rank_))
-        keep(id, source(id, 0));
+      if (const int from = reads(id)[0].from; !plan_.runs(from) || !plan_.remade(from, rank_))
+        keep(id, source(id));
       const Held packed_weights = take_bytes(parameter_bytes(id));
       return room ? room : take(computed(id));
     }
     if (is_any<Convolution, MaxPool>(what)) {
-      const int from = inputs(id)[0];
-      const bool framed = reads_extended(from, id) || symmetric(id);
+      const int from = reads(id)[0].from;
+      const bool framed = reads_extended(reads(id)[0]) || symmetric(id);
       const bool copy = padded(id) && !(is_any<Convolution>(what) && framed);
       if (copy) {
         keep(id, take_bytes(padded_elements(id) * element_size_));
       } else if (!plan_.runs(from) || !plan_.remade(from, rank_)) {
-        keep(id, source(id, 0));
+        keep(id, source(id));
       }
       if (is_any<MaxPool>(what))
         keep(id, take_bytes(computed(id).elements() * static_cast<int64_t>(sizeof(int64_t))));
@@ -225,9 +229,9 @@ class PaperStep {
       return take(computed(id));
     }
     if (is_any<BatchNorm, GroupNorm, Linear, TransposedConvolution, Upsample>(what))
-      keep(id, source(id, 0));
+      keep(id, source(id));
     Held output = room && is_any<Relu, BatchNorm>(what) ? room : take(computed(id));
-    if (is_any<Relu>(what)) keep(id, output);
+    if (is_any<Relu>(what) || (sums(id) && plan_.ends_with_relu(id))) keep(id, output);
     if (is_any<Dropout>(what)) keep(id, take(computed(id)));
     return output;
   }
@@ -236,14 +240,13 @@ class PaperStep {
     Held gradient = complete_gradient(id);
     gradients_[id] = {};
     if (computed(id).empty()) return;
-    for (const int from : inputs(id))
-      if (margins_.erase(from) > 0) remade_[from] = take(remade_box(from));
+    for (const Edge& edge : reads(id))
+      if (margins_.erase(edge.from) > 0) remade_[edge.from] = take(remade_box(edge.from));
     const Held parameter_gradients = take_bytes(parameter_bytes(id) * gradient_copies(id));
     if (image_convolution(id)) release(id);  // the gradient of the input comes last
     std::vector<Held> results = differentiate(id, std::move(gradient));
     if (!image_convolution(id)) release(id);
-    for (size_t i = 0; i < inputs(id).size(); ++i)
-      add(id, static_cast<int>(i), std::move(results[i]));
+    for (size_t i = 0; i < reads(id).size(); ++i) add(reads(id)[i], std::move(results[i]));
   }
 
   /// Of a convolution's weights libtorch makes two others on the way, our kernels pack them.
@@ -255,8 +258,8 @@ class PaperStep {
   /// What was kept for this node's backward.
   void release(int id) {
     kept_[id].clear();
-    for (const int from : inputs(id))
-      if (++gone_back_[from] == segments_.readers[from].all) remade_.erase(from);
+    for (const Edge& edge : reads(id))
+      if (++gone_back_[edge.from] == segments_.readers[edge.from].all) remade_.erase(edge.from);
   }
 
   Held complete_gradient(int id) {
@@ -276,19 +279,27 @@ class PaperStep {
   }
 
   std::vector<Held> differentiate(int id, Held gradient) {
+    if (!sums(id)) return differentiate_work(id, std::move(gradient));
+    if (plan_.ends_with_relu(id)) gradient = take(computed(id));
+    std::vector<Held> results = differentiate_work(id, Held(gradient));
+    results.push_back(std::move(gradient));
+    return results;
+  }
+
+  std::vector<Held> differentiate_work(int id, Held gradient) {
     const Operator& what = op(id);
-    if (is_any<Add, Concat, Identity>(what)) return std::vector<Held>(inputs(id).size(), gradient);
-    if (image_convolution(id)) return {take(needed(id, 0))};
+    if (is_any<Add, Concat, Identity>(what)) return std::vector<Held>(reads(id).size(), gradient);
+    if (image_convolution(id)) return {take(needed(id))};
     if (is_any<Convolution, MaxPool>(what)) {
       const Held dense = take_bytes(gradient.gaps ? computed(id).elements() * element_size_ : 0);
-      if (is_any<Convolution>(what) && symmetric(id)) return {take(needed(id, 0))};
+      if (is_any<Convolution>(what) && symmetric(id)) return {take(needed(id))};
       return {{take_bytes(padded_elements(id) * element_size_).storage, padded(id)}};
     }
     if (is_any<AvgPool>(what) && image(id)) {
       const int64_t spread = computed(id).elements() / computed(id)[3].length() *
-                             needed(id, 0)[3].length() * element_size_;
+                             needed(id)[3].length() * element_size_;
       const Held along_rows = take_bytes(spread);
-      return {take(needed(id, 0))};
+      return {take(needed(id))};
     }
     if (is_any<AvgPool>(what)) {
       const Held share = take(computed(id));
@@ -306,17 +317,17 @@ class PaperStep {
       return {result};
     }
     if (is_any<GlobalAvgPool>(what)) return {take(computed(id))};  // expanded without memory
-    return {take(needed(id, 0))};
+    return {take(needed(id))};
   }
 
-  void add(int id, int input, Held gradient) {
-    const int from = inputs(id)[input];
-    const Box box = needed(id, input);
+  void add(const Edge& edge, Held gradient) {
+    const Box box = needed(edge);
     if (box.empty()) return;
-    if (reads_extended(from, id)) {
-      accumulate(gradients_[from].extended, extended(from), box, std::move(gradient));
+    Pair& sums = gradients_[edge.from];
+    if (reads_extended(edge)) {
+      accumulate(sums.extended, extended(edge.from), box, std::move(gradient));
     } else {
-      accumulate(gradients_[from].local, computed(from), box, std::move(gradient));
+      accumulate(sums.local, computed(edge.from), box, std::move(gradient));
     }
   }
 

@@ -50,6 +50,10 @@ bool StagePlan::reads_extended(int producer, int consumer) const {
   return values_[producer].exchanged() && exchange_edge(producer, consumer);
 }
 
+bool StagePlan::ends_with_relu(int node) const {
+  return values_[node].pass.size() > 1 && is<Relu>(graph_->node(node).op);
+}
+
 bool StagePlan::remade(int node, int rank) const {
   const ValuePlan& value = values_[node];
   return value.remade && !value.computed[rank].empty() &&

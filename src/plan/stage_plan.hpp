@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +25,11 @@ struct CellRange {
   int last = 0;
 };
 
+/// `reader` reads `from` as its input number `input`.
+struct Edge {
+  int from, reader, input;
+};
+
 /// Where one value of the graph lives on each rank of the stage.
 struct ValuePlan {
   /// In one place only: the first tile of each batch part. So are values without spatial extent,
@@ -40,12 +44,15 @@ struct ValuePlan {
   std::vector<Box> room;
   /// Whether anybody reads what was computed, rather than what was exchanged.
   bool read_locally = false;
-  /// Of a ReLU: the batch norm that runs in its pass, because nobody else reads it.
-  std::optional<int> fused_norm = {};
-  /// Of such a batch norm: it has no memory of its own.
+  /// The nodes that make this value in one pass over memory, itself the last: perhaps a batch norm
+  /// or convolution, the sum with something else, a ReLU. Nobody else reads those in between.
+  std::vector<int> pass;
+  /// What such a pass reads: the inputs of its first node, then what is added.
+  std::vector<Edge> reads;
+  /// Of a value in between: it has no memory of its own.
   bool runs_in_reader = false;
-  /// Only convolutions read this fused ReLU: they need it again backward, where it is made again
-  /// from the batch norm's input, instead of being kept.
+  /// Only convolutions read this ReLU of a batch norm: they need it again backward, where it is
+  /// made again from the batch norm's input, instead of being kept.
   bool remade = false;
 
   bool exchanged() const { return !extended.empty(); }
@@ -96,9 +103,10 @@ class StagePlan {
   /// The shape of a value with its batch axis.
   std::vector<int64_t> full_shape(int node) const;
 
-  /// The node whose operator, inputs and parameters make this value: itself, or the batch norm
-  /// that is fused into it.
-  int work(int node) const { return values_[node].fused_norm.value_or(node); }
+  /// The node whose operator and parameters make this value: the first of its pass.
+  int work(int node) const { return values_[node].pass.front(); }
+  /// Whether a ReLU, which is not all of it, ends the pass that makes this value.
+  bool ends_with_relu(int node) const;
   /// True where `rank` lets go of this value after forward and makes it again for backward.
   bool remade(int node, int rank) const;
 

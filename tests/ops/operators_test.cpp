@@ -69,6 +69,24 @@ DrawGraph several_inputs(const Operator& op, bool same_channels) {
   };
 }
 
+/// The operator and something else, or twice the operator, are added, and perhaps a ReLU follows:
+/// one of them runs in the pass of the sum.
+DrawGraph with_sum(const DrawOperator& draw) {
+  return [draw](Dice& dice, const Shape& image) {
+    Graph graph(image);
+    const Value x = draw_source(dice, graph);
+    graph.begin_cell("subject");
+    const Operator op = draw(dice, image);
+    std::vector<Value> parts{graph.add("op", op, {x})};
+    const bool skip = graph.shape(parts[0]) == image && dice.chance(0.5);
+    parts.push_back(skip ? x : graph.add("other", op, {x}));
+    if (dice.chance(0.5)) std::swap(parts[0], parts[1]);
+    const Value sum = graph.add("sum", Add{}, parts);
+    graph.set_output(dice.chance(0.5) ? graph.add("relu", Relu{}, {sum}) : sum);
+    return graph;
+  };
+}
+
 template <typename Op>
 DrawOperator always(const Op& op = {}) {
   return [op](Dice&, const Shape&) { return op; };
@@ -154,6 +172,14 @@ TEST(Operators, Add) {
   expect_equal_to_libtorch(10, several_inputs(Add{}, /*same_channels=*/true));
 }
 
+TEST(Operators, BatchNormAndSum) {
+  expect_equal_to_libtorch(30, with_sum(always<BatchNorm>()));
+}
+
+TEST(Operators, ConvolutionAndSum) {
+  expect_equal_to_libtorch(40, with_sum(draw_convolution));
+}
+
 TEST(Operators, Concat) {
   expect_equal_to_libtorch(10, several_inputs(Concat{}, /*same_channels=*/false));
 }
@@ -210,6 +236,10 @@ TEST_P(Types, Convolution) {
 
 TEST_P(Types, BatchNorm) {
   expect_equal_to_libtorch(8, one_operator(always<BatchNorm>()), GetParam());
+}
+
+TEST_P(Types, BatchNormAndSum) {
+  expect_equal_to_libtorch(8, with_sum(always<BatchNorm>()), GetParam());
 }
 
 TEST_P(Types, MaxPool) {

@@ -114,7 +114,11 @@ class GraphWriter {
 
   Value residual(Value x) {
     const int64_t stride = dice_.chance(0.3) ? 2 : 1;
-    Value y = unit(unit(x, stride), 1);
+    Value y = unit(x, stride);
+    y = dice_.chance(0.3)
+            ? add_norm(BatchNorm{},
+                       add(same_size(dice_.pick(2, kMostChannels), graph_.shape(y)), {y}))
+            : unit(y, 1);
     if (stride != 1 || graph_.shape(x) != graph_.shape(y))
       x = add(
           Convolution{

@@ -57,8 +57,10 @@ at::Tensor channel_moments(const at::Tensor& x) {
   return moments;
 }
 
-void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
-  const at::Tensor result = mapped(x, map);
+void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
+               const at::Tensor& y) {
+  at::Tensor result = mapped(x, map);
+  if (addend.defined()) result.add_(addend);
   y.copy_(map.relu ? result.clamp_min(0) : result);
 }
 

@@ -28,6 +28,7 @@ constexpr int64_t divide_up(int64_t a, int64_t b) {
 /// An image batch in memory: channels side by side, the rest by strides.
 template <typename T>
 struct Image {
+  Image() = default;
   explicit Image(const at::Tensor& tensor)
       : data(tensor.data_ptr<T>()),
         channels(tensor.size(1)),
@@ -37,8 +38,8 @@ struct Image {
         row_stride(tensor.stride(2)),
         pixel_stride(tensor.stride(3)) {}
 
-  T* data;
-  int64_t channels, height, width, image_stride, row_stride, pixel_stride;
+  T* data = nullptr;
+  int64_t channels = 0, height = 0, width = 0, image_stride = 0, row_stride = 0, pixel_stride = 0;
 };
 
 /// Writes `width` numbers for each of `rows`: number `column` of row `row` from
@@ -108,9 +109,11 @@ template <typename T>
 class TapProducts {
  public:
   TapProducts(const at::Tensor& x, const at::Tensor& weight, bool back, const at::Tensor& bias,
-              const at::Tensor& y, std::vector<TapRun> rows, std::vector<TapRun> columns)
+              const at::Tensor& addend, const at::Tensor& y, std::vector<TapRun> rows,
+              std::vector<TapRun> columns)
       : x_(x),
         y_(y),
+        addend_(addend.defined() ? Image<T>(addend) : Image<T>()),
         tiles_(register_tiles<T>(y.size(1))),
         packed_(pack_panels<T>(weight, back, tiles_.width)),
         bias_(divide_up(y.size(1), tiles_.width) * tiles_.width, T{0}),
@@ -136,26 +139,40 @@ class TapProducts {
  private:
   /// Pixels in a row, or rows: how far apart they are, and how many.
   struct Line {
-    int64_t x_pitch, y_pitch, length;
+    int64_t x_pitch, y_pitch, addend_pitch, length;
+  };
+  /// Where the pixels of a piece begin.
+  struct Start {
+    const T *x, *addend;
+    T* y;
   };
 
   void multiply(const RowPiece& piece, const TapRun& columns, std::vector<TapOffset>& taps) const {
     const TapRun& rows = *piece.rows;
     find_taps(rows, columns, taps);
-    const Line along{columns.pace * x_.pixel_stride, columns.step * y_.pixel_stride, columns.count};
-    const Line down{rows.pace * x_.row_stride, rows.step * y_.row_stride, piece.end - piece.begin};
-    const T* x = x_.data + piece.image * x_.image_stride + piece.begin * down.x_pitch;
-    T* y = y_.data + piece.image * y_.image_stride + rows.first * y_.row_stride +
-           columns.first * y_.pixel_stride + piece.begin * down.y_pitch;
+    const Line along{columns.pace * x_.pixel_stride, columns.step * y_.pixel_stride,
+                     columns.step * addend_.pixel_stride, columns.count};
+    const Line down{rows.pace * x_.row_stride, rows.step * y_.row_stride,
+                    rows.step * addend_.row_stride, piece.end - piece.begin};
+    const auto start_of = [&](const Image<T>& image) {
+      return image.data + piece.image * image.image_stride +
+             (rows.first + piece.begin * rows.step) * image.row_stride +
+             columns.first * image.pixel_stride;
+    };
+    const Start start{
+        .x = x_.data + piece.image * x_.image_stride + piece.begin * down.x_pitch,
+        .addend = addend_.data == nullptr ? nullptr : start_of(addend_),
+        .y = start_of(y_),
+    };
     // Along the longer side, so that tiles are full at the image's left and right border too.
     if (along.length >= std::min<int64_t>(down.length, kShortLine)) {
-      multiply(x, y, along, down, taps);
+      multiply(start, along, down, taps);
     } else {
-      multiply(x, y, down, along, taps);
+      multiply(start, down, along, taps);
     }
   }
 
-  void multiply(const T* x, T* y, const Line& line, const Line& lines,
+  void multiply(const Start& start, const Line& line, const Line& lines,
                 const std::vector<TapOffset>& taps) const {
     const int64_t bytes = line.length * x_.channels * static_cast<int64_t>(sizeof(T));
     const int64_t at_once = std::max<int64_t>(1, kCachedBytes / std::max<int64_t>(bytes, 1));
@@ -163,14 +180,18 @@ class TapProducts {
     for (int64_t begin = 0; begin < lines.length; begin += at_once)
       for (int64_t first = 0; first < y_.channels; first += tiles_.width)
         for (int64_t i = begin; i < std::min(begin + at_once, lines.length); ++i)
-          tiles_.multiply({.x = x + i * lines.x_pitch,
+          tiles_.multiply({.x = start.x + i * lines.x_pitch,
                            .x_pitch = line.x_pitch,
                            .channels = x_.channels,
                            .taps = taps.data(),
                            .tap_count = static_cast<int64_t>(taps.size()),
                            .panel = packed_.data_ptr<T>() + first / tiles_.width * panel_size,
                            .bias = bias_.data() + first,
-                           .y = y + i * lines.y_pitch + first,
+                           .addend = start.addend == nullptr
+                                         ? nullptr
+                                         : start.addend + i * lines.addend_pitch + first,
+                           .addend_pitch = line.addend_pitch,
+                           .y = start.y + i * lines.y_pitch + first,
                            .y_pitch = line.y_pitch,
                            .y_channels = std::min(tiles_.width, y_.channels - first),
                            .pixels = line.length});
@@ -186,7 +207,7 @@ class TapProducts {
 
   static constexpr int64_t kShortLine = 6;
 
-  Image<T> x_, y_;
+  Image<T> x_, y_, addend_;
   const RegisterTiles<T>& tiles_;
   at::Tensor packed_;
   std::vector<T> bias_;
@@ -336,6 +357,12 @@ at::Tensor widened(const at::Tensor& tensor) {
   return tensor.defined() && narrow(tensor) ? tensor.to(at::kFloat) : tensor;
 }
 
+/// What is added can come from anywhere, so its channels may lie apart.
+at::Tensor side_by_side(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.stride(1) == 1 || tensor.size(1) == 1) return tensor;
+  return tensor.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
 /// Calls `work` with memory for the result in a type that the kernels compute with.
 template <typename Work>
 void write_to(const at::Tensor& result, Work&& work) {
@@ -358,12 +385,13 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
 }
 
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-              const ImageWindows& windows, const at::Tensor& y) {
+              const ImageWindows& windows, const at::Tensor& addend, const at::Tensor& y) {
   RECORD_USER_SCOPE("mpi4dl::convolve");
-  const at::Tensor input = widened(x), weights = widened(weight), biases = widened(bias);
+  const at::Tensor input = widened(x), weights = widened(weight), biases = widened(bias),
+                   more = widened(side_by_side(addend));
   write_to(y, [&](const at::Tensor& output) {
     by_wide_type(input, [&]<typename T>(T) {
-      TapProducts<T>(input, weights, /*back=*/false, biases, output,
+      TapProducts<T>(input, weights, /*back=*/false, biases, more, output,
                      output_runs(windows[0], x.size(2), y.size(2)),
                      output_runs(windows[1], x.size(3), y.size(3)))
           .run(x.size(0));
@@ -377,7 +405,7 @@ void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWi
   const at::Tensor gradient = widened(dy), weights = widened(weight);
   write_to(dx, [&](const at::Tensor& result) {
     by_wide_type(gradient, [&]<typename T>(T) {
-      TapProducts<T>(gradient, weights, /*back=*/true, {}, result,
+      TapProducts<T>(gradient, weights, /*back=*/true, {}, {}, result,
                      input_runs(windows[0], dx.size(2), dy.size(2)),
                      input_runs(windows[1], dx.size(3), dy.size(3)))
           .run(dx.size(0));

@@ -21,9 +21,10 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
 // Tensors are (N, C, H, W) and may be views with gaps between their rows. A weight is (out, in, H,
 // W); `bias` may be undefined.
 
-/// Writes y, whose size says how many outputs there are.
+/// Writes y, whose size says how many outputs there are. `addend`, if defined, has that size too
+/// and is added to them.
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-              const ImageWindows& windows, const at::Tensor& y);
+              const ImageWindows& windows, const at::Tensor& addend, const at::Tensor& y);
 
 /// Writes the gradient of the input.
 void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWindows& windows,

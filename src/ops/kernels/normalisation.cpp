@@ -179,22 +179,28 @@ struct LaneMap {
         bias(walk.template spread<W>(map.bias)) {}
 };
 
-template <typename T, bool relu>
-void normalise_kernel(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
+template <typename T, bool relu, typename... Addend>
+void normalise_kernel(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y,
+                      const Addend&... addend) {
   using W = Wide<T>;
-  const Walk<2> walk({x, y});
+  constexpr size_t kTensors = 2 + sizeof...(Addend);
+  const Walk<kTensors> walk({x, y, addend...});
   const LaneMap<W> numbers(walk, map);
   const T* source = x.data_ptr<T>();
+  const std::array<const T*, sizeof...(Addend)> more{addend.template data_ptr<T>()...};
   T* target = y.data_ptr<T>();
-  walk.run([&](int, const Table<2>& table) {
+  walk.run([&](int, const Table<kTensors>& table) {
     const W *mean = numbers.mean.data(), *scale = numbers.scale.data(), *bias = numbers.bias.data();
     vectorised([=] {
       for (int64_t row = 0; row < table.rows; ++row) {
         const T* from = source + table.offset[0] + row * table.stride[0];
         T* to = target + table.offset[1] + row * table.stride[1];
+        const T* other = nullptr;
+        if constexpr (kTensors == 3) other = more[0] + table.offset[2] + row * table.stride[2];
         MPI4DL_INDEPENDENT
         for (int64_t lane = 0; lane < table.lanes; ++lane) {
-          const W value = (widen(from[lane]) - mean[lane]) * scale[lane] + bias[lane];
+          W value = (widen(from[lane]) - mean[lane]) * scale[lane] + bias[lane];
+          if constexpr (kTensors == 3) value += widen(other[lane]);
           to[lane] = narrow_to<T>(relu && value < 0 ? W{0} : value);
         }
       }
@@ -314,12 +320,18 @@ at::Tensor channel_moments(const at::Tensor& x) {
   return moments;
 }
 
-void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y) {
+void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
+               const at::Tensor& y) {
   RECORD_USER_SCOPE("mpi4dl::normalise");
-  if (!suited(x, y)) return composed::normalise(x, map, y);
+  if (!suited(x, y) || (addend.defined() && !suited(x, addend)))
+    return composed::normalise(x, map, addend, y);
   if (x.numel() == 0) return;
   by_type(x, [&]<typename T>(T) {
-    map.relu ? normalise_kernel<T, true>(x, map, y) : normalise_kernel<T, false>(x, map, y);
+    const auto run = [&](const auto&... sum) {
+      map.relu ? normalise_kernel<T, true>(x, map, y, sum...)
+               : normalise_kernel<T, false>(x, map, y, sum...);
+    };
+    addend.defined() ? run(addend) : run();
   });
 }
 

@@ -12,7 +12,7 @@ using Numbers = std::vector<double>;
 /// The numbers of a vector of any type.
 Numbers numbers_of(const at::Tensor& vector);
 
-/// y = (x - mean) * scale + bias for each channel and then, if asked for, max(y, 0).
+/// y = (x - mean) * scale + bias for each channel, and then, if asked for, max(y, 0).
 struct ChannelMap {
   Numbers mean, inverse_deviation, scale, bias;
   bool relu = false;
@@ -30,8 +30,9 @@ struct GradientMeans {
 /// For each channel count, mean and sum of squared deviations from it: float64, C x 3.
 at::Tensor channel_moments(const at::Tensor& x);
 
-/// Writes y.
-void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& y);
+/// Writes y. What is in `addend`, if it is defined, is added before the ReLU.
+void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
+               const at::Tensor& y);
 
 /// The sums over all pixels of dy and of dy * xhat, where y was not cut off: float64, 2 x C. ReLU's
 /// cut is computed again from x, so nobody needs to keep y.

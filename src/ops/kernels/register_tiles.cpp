@@ -19,7 +19,10 @@ struct Shape {
 };
 
 template <typename S, typename T, int rows>
-[[gnu::always_inline]] inline void multiply_rows(const PanelProduct<T>& run, const T* x, T* y) {
+[[gnu::always_inline]] inline void multiply_rows(const PanelProduct<T>& run, int64_t pixel) {
+  const T* x = run.x + pixel * run.x_pitch;
+  const T* addend = run.addend == nullptr ? nullptr : run.addend + pixel * run.addend_pitch;
+  T* y = run.y + pixel * run.y_pitch;
   using Vector = typename S::Vector;
   Vector sums[rows][S::vectors];
   for (int row = 0; row < rows; ++row)
@@ -42,11 +45,16 @@ template <typename S, typename T, int rows>
   }
   for (int row = 0; row < rows; ++row) {
     T* to = y + row * run.y_pitch;
+    const T* more = addend == nullptr ? nullptr : addend + row * run.addend_pitch;
     if (run.y_channels == S::width) {
-      for (int v = 0; v < S::vectors; ++v) reinterpret_cast<Vector*>(to)[v] = sums[row][v];
+      for (int v = 0; v < S::vectors; ++v)
+        reinterpret_cast<Vector*>(to)[v] =
+            more == nullptr ? sums[row][v]
+                            : sums[row][v] + reinterpret_cast<const Vector*>(more)[v];
     } else {
       const T* numbers = reinterpret_cast<const T*>(sums[row]);
-      for (int64_t channel = 0; channel < run.y_channels; ++channel) to[channel] = numbers[channel];
+      for (int64_t channel = 0; channel < run.y_channels; ++channel)
+        to[channel] = numbers[channel] + (more == nullptr ? T{0} : more[channel]);
     }
   }
 }
@@ -84,13 +92,10 @@ template <typename S, typename T, int rows>
 template <typename S, typename T>
 [[gnu::always_inline]] inline void multiply_all(const PanelProduct<T>& run) {
   int64_t pixel = 0;
-  for (; pixel + S::rows <= run.pixels; pixel += S::rows)
-    multiply_rows<S, T, S::rows>(run, run.x + pixel * run.x_pitch, run.y + pixel * run.y_pitch);
+  for (; pixel + S::rows <= run.pixels; pixel += S::rows) multiply_rows<S, T, S::rows>(run, pixel);
   const int64_t rest = run.pixels - pixel;
-  const T* x = run.x + pixel * run.x_pitch;
-  T* y = run.y + pixel * run.y_pitch;
   [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
-    (void)((rest == rows + 1 && (multiply_rows<S, T, rows + 1>(run, x, y), true)) || ...);
+    (void)((rest == rows + 1 && (multiply_rows<S, T, rows + 1>(run, pixel), true)) || ...);
   }(std::make_integer_sequence<int, S::rows - 1>());
 }
 

@@ -20,7 +20,9 @@ struct PanelProduct {
   const TapOffset* taps;
   int64_t tap_count;
   const T* panel;
-  const T* bias;  // `width` numbers
+  const T* bias;    // `width` numbers
+  const T* addend;  // as many as y, or null
+  int64_t addend_pitch;
   T* y;
   int64_t y_pitch;
   int64_t y_channels;  // to write, at most `width`

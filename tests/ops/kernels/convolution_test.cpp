@@ -89,9 +89,14 @@ class ConvolutionKernels : public ::testing::TestWithParam<Precision> {
 
   void expect_equal_to_libtorch(const Case& c) {
     const at::Tensor y = draw(c.dy.sizes().vec()), dx = draw(c.x.sizes().vec());
-    convolve(c.x, c.weight, c.bias, c.windows, y);
-    expect_close(y, at::convolution(padded(c), wide(c.weight), wide(c.bias), strides(c), {0, 0},
-                                    dilations(c), false, {0, 0}, 1));
+    const at::Tensor expected = at::convolution(padded(c), wide(c.weight), wide(c.bias), strides(c),
+                                                {0, 0}, dilations(c), false, {0, 0}, 1);
+    convolve(c.x, c.weight, c.bias, c.windows, {}, y);
+    expect_close(y, expected);
+    const at::Tensor addend =
+        dice_.chance(0.8) ? draw(c.dy.sizes().vec()) : draw(c.dy.sizes().vec()).contiguous();
+    convolve(c.x, c.weight, c.bias, c.windows, addend, y);
+    expect_close(y, expected + wide(addend));
     const auto [whole, weight, unused] =
         at::convolution_backward(wide(c.dy), padded(c), wide(c.weight), c10::nullopt, strides(c),
                                  {0, 0}, dilations(c), false, {0, 0}, 1, {true, true, false});
@@ -134,7 +139,7 @@ TEST_P(ConvolutionKernels, PaddingAloneGivesTheBias) {
   const at::Tensor weight = draw({4, 3, 2, 2}), bias = draw({1, 4, 1, 1}).view({4});
   const at::Tensor y = draw({1, 4, 2, 4});
   convolve(x.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2}), weight, bias,
-           {Window{2, 1, 3, 1}, Window{2, 1, 0, 1}}, y);
+           {Window{2, 1, 3, 1}, Window{2, 1, 0, 1}}, {}, y);
   expect_close(y, wide(bias).view({1, 4, 1, 1}).expand({1, 4, 2, 4}));
 }
 

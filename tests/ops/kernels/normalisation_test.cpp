@@ -80,9 +80,10 @@ TEST_P(Normalisation, Forward) {
   for (int turn = 0; turn < 60; ++turn) {
     const at::Tensor x = draw(draw_shape()), y = draw(x.sizes().vec());
     const ChannelMap map = draw_map(x.size(1));
-    normalise(x, map, y);
+    const at::Tensor addend = dice_.chance(0.5) ? draw(x.sizes().vec()) : at::Tensor();
+    normalise(x, map, addend, y);
     const at::Tensor expected = at::empty(x.sizes(), at::kDouble);
-    composed::normalise(wide(x), map, expected);
+    composed::normalise(wide(x), map, addend.defined() ? wide(addend) : addend, expected);
     expect_close(y, expected);
   }
 }
@@ -120,9 +121,13 @@ TEST_P(Normalisation, ChannelsApart) {
   const at::Tensor y = noise(), y_last = last(noise()), dx = noise(), dx_last = last(noise());
   ChannelMap map = draw_map(5);
   map.relu = true;
-  normalise(x, map, y);
-  normalise(last(x), map, y_last);
-  expect_close(y, wide(y_last));
+  for (const at::Tensor& addend : {at::Tensor(), noise()}) {
+    normalise(x, map, addend, y);
+    normalise(last(x), map, addend, y_last);
+    expect_close(y, wide(y_last));
+    if (addend.defined()) normalise(last(x), map, last(addend), y_last);
+    expect_close(y, wide(y_last));
+  }
   normalise_backward(dy, x, map, &means, dx);
   normalise_backward(last(dy), last(x), map, &means, dx_last);
   expect_close(dx, wide(dx_last));
