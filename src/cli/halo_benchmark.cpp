@@ -91,10 +91,13 @@ HaloBenchmark::HaloBenchmark(const Session& session, const HaloOptions& options)
   weight_ = at::randn({options.out_channels, options.in_channels, kernel, kernel}, type)
                 .contiguous(at::MemoryFormat::ChannelsLast);
   halo_ = std::make_unique<Redistribution>(world_, owned, needed_, "halo");
-  for (const Route& route : halo_->routes().send)
-    bare_send_.push_back(at::zeros({route.elements()}, type));
-  for (const Route& route : halo_->routes().receive)
-    bare_receive_.push_back(at::zeros({route.elements()}, type));
+  const auto buffers = [type](const std::vector<Route>& routes) {
+    std::vector<std::vector<std::byte>> all;
+    for (const Route& route : routes) all.emplace_back(route.elements() * c10::elementSize(type));
+    return all;
+  };
+  bare_send_ = buffers(halo_->routes().send);
+  bare_receive_ = buffers(halo_->routes().receive);
   fill_owned();
 }
 
@@ -130,10 +133,10 @@ void HaloBenchmark::exchange_bare() {
   std::vector<MPI_Request> requests;
   requests.reserve(bare_send_.size() + bare_receive_.size());
   const auto each = [&](auto call, const std::vector<Route>& routes,
-                        const std::vector<at::Tensor>& buffers) {
+                        std::vector<std::vector<std::byte>>& buffers) {
     for (size_t i = 0; i < routes.size(); ++i)
-      mpi(call(buffers[i].data_ptr(), static_cast<int>(buffers[i].nbytes()), MPI_BYTE,
-               routes[i].peer, kBareTag, world_.handle(), &requests.emplace_back()));
+      mpi(call(buffers[i].data(), static_cast<int>(buffers[i].size()), MPI_BYTE, routes[i].peer,
+               kBareTag, world_.handle(), &requests.emplace_back()));
   };
   each(MPI_Irecv, halo_->routes().receive, bare_receive_);
   each(MPI_Isend, halo_->routes().send, bare_send_);

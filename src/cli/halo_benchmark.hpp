@@ -75,7 +75,8 @@ class HaloBenchmark {
   Patch gradient_;
   at::Tensor weight_;
   std::unique_ptr<Redistribution> halo_;
-  std::vector<at::Tensor> bare_send_, bare_receive_;
+  // In memory as any program gets it, not from the allocator behind libtorch.
+  std::vector<std::vector<std::byte>> bare_send_, bare_receive_;
 };
 
 }  // namespace mpi4dl
