@@ -5,9 +5,10 @@ target_compile_options(mpi4dl_build_flags INTERFACE -Wall -Wextra
 # _GLIBCXX_DEBUG would change the layout of containers that libtorch shares with us.
 target_compile_definitions(mpi4dl_build_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(MPI4DL_SANITIZE)
-  # Debian's libtorch has no type information for its vtables, hence no -fsanitize=vptr.
+  # Debian's libtorch has no type information for its vtables, hence no -fsanitize=vptr. Without any
+  # optimisation our kernels are too slow for the tests' time limits.
   set(sanitize -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined
-      -fno-omit-frame-pointer)
+      -fno-omit-frame-pointer -O1)
   target_compile_options(mpi4dl_build_flags INTERFACE ${sanitize})
   target_link_options(mpi4dl_build_flags INTERFACE ${sanitize})
 endif()

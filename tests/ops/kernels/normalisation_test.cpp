@@ -150,7 +150,7 @@ TEST_P(Normalisation, ValuesThatAreNotNumbersStaySo) {
   ChannelMap map = draw_map(3);
   map.relu = true;
   const at::Tensor y = at::zeros_like(x);
-  normalise(x, map, y);
+  normalise(x, map, {}, y);
   EXPECT_TRUE(y.isnan().all().item<bool>());
 }
 
