@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/image_size.hpp"
@@ -71,7 +72,7 @@ void print_tiles(const Extents& size, const InspectFlags& flags) {
     std::printf("  tile %d: rows %lld to %lld, columns %lld to %lld, %.1f MiB as float32\n", tile,
                 static_cast<long long>(box[2].begin), static_cast<long long>(box[2].end - 1),
                 static_cast<long long>(box[3].begin), static_cast<long long>(box[3].end - 1),
-                static_cast<double>(4 * box.elements()) / (1024.0 * 1024.0));
+                mebibytes(4 * box.elements()));
   }
 }
 

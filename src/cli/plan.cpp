@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_flags.hpp"
@@ -16,7 +17,6 @@
 namespace mpi4dl {
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024.0;
 constexpr int64_t kFloat32 = 4;
 
 struct PlanFlags {
@@ -60,8 +60,8 @@ void print_stage(const Graph& graph, const Layout& layout, int stage, const Cell
   std::printf(" %10.3f %9.1f%% %10.1f %9lld %10.2f\n", static_cast<double>(worst.flops) * 1e-9,
               100.0 * static_cast<double>(worst.redundant_flops) /
                   static_cast<double>(std::max<int64_t>(worst.flops, 1)),
-              static_cast<double>(memory) / kMiB, static_cast<long long>(worst.messages),
-              static_cast<double>(worst.elements_sent * kFloat32) / kMiB);
+              mebibytes(memory), static_cast<long long>(worst.messages),
+              mebibytes(worst.elements_sent * kFloat32));
 }
 
 int run_plan(Session& session, const PlanFlags& flags) {

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/units.hpp"
+
 namespace mpi4dl {
 namespace {
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -51,7 +51,7 @@ void print_ranks(const RaceFigures& figures) {
     std::printf("%5zu %8d %8.1f%% %13.1f%% %8.1f%% %12.3f %12.1f %14.1f\n", rank, threads,
                 share(costs.seconds - costs.communication - costs.waiting),
                 share(costs.communication), share(costs.waiting), costs.cpu / steps,
-                static_cast<double>(costs.peak_bytes) / kMiB, static_cast<double>(resident) / kMiB);
+                mebibytes(costs.peak_bytes), mebibytes(resident));
   }
 }
 
@@ -115,7 +115,7 @@ void print(const RaceFigures& figures) {
   print_ranks(figures);
   if (figures.opponent_memory > 0)
     std::printf("%s: %.1f MiB resident\n", figures.opponent.c_str(),
-                figures.opponent_memory / kMiB);
+                mebibytes(figures.opponent_memory));
 }
 
 nlohmann::ordered_json to_json(const std::vector<OperatorProfile::Line>& lines, int steps,

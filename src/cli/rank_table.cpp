@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/units.hpp"
 #include "comm/caching_allocator.hpp"
 
 namespace mpi4dl {
@@ -24,7 +25,6 @@ void print_ranks(const Session& session, const Layout& layout, const Trainer& tr
                  Line{peak_bytes, parameter_bytes,
                       CachingAllocator::instance().statistics().resident, at::get_num_threads()});
   if (!session.first()) return;
-  constexpr double kMiB = 1024.0 * 1024.0;
   std::printf("%5s  %-40s %8s %16s %16s %16s\n", "rank", "roles", "threads", "parameters MiB",
               "activations MiB", "allocator MiB");
   for (int rank = 0; rank < static_cast<int>(lines.size()); ++rank) {
@@ -33,9 +33,8 @@ void print_ranks(const Session& session, const Layout& layout, const Trainer& tr
       roles += fmt::format("{}replica {} stage {} tile {}", roles.empty() ? "" : ", back ",
                            role.replica, role.stage, role.tile);
     std::printf("%5d  %-40s %8d %16.1f %16.1f %16.1f\n", rank, roles.c_str(), lines[rank].threads,
-                static_cast<double>(lines[rank].parameters) / kMiB,
-                static_cast<double>(lines[rank].peak) / kMiB,
-                static_cast<double>(lines[rank].held) / kMiB);
+                mebibytes(lines[rank].parameters), mebibytes(lines[rank].peak),
+                mebibytes(lines[rank].held));
   }
 }
 

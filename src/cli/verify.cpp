@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
 #include "cli/json_file.hpp"
@@ -25,8 +26,6 @@ struct VerifyFlags {
   double tolerance = 1e-9;
   std::string json_file;
 };
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 /// What all ranks together send, and the most memory that one of them needs.
 struct Usage {
@@ -84,8 +83,8 @@ void print(const std::string& title, const nlohmann::ordered_json& result) {
   std::printf("  bytes sent           %lld%s\n", result["bytes"].get<long long>(),
               planned("bytes_planned").c_str());
   std::printf("  most memory a rank   %.1f MiB (one rank alone %.1f)\n",
-              result["peak_bytes"].get<double>() / kMiB,
-              result["peak_bytes_one_rank"].get<double>() / kMiB);
+              mebibytes(result["peak_bytes"].get<double>()),
+              mebibytes(result["peak_bytes_one_rank"].get<double>()));
   std::printf("  max relative error   %.3g, in the %s\n",
               result["max_relative_error"].get<double>(),
               result["worst"].get<std::string>().c_str());

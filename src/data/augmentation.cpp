@@ -58,25 +58,25 @@ struct AxisMap {
   }
 };
 
-struct Placement {
+struct Arrangement {
   bool turned = false;    ///< rows and columns are exchanged
   AxisMap rows, columns;  ///< of the source
 };
 
-Placement place(const AugmentationOptions& options, const Shape& image, const Draw& draw) {
+Arrangement arrange(const AugmentationOptions& options, const Shape& image, const Draw& draw) {
   const int64_t quarters = options.turn ? draw.whole("turn", 0, 3) : 0;
-  Placement placement{.turned = quarters % 2 == 1,
-                      .rows = {.length = image.space[image.space.size() - 2]},
-                      .columns = {.length = image.space.back()}};
-  placement.rows.flipped = quarters >= 2;
-  placement.columns.flipped = quarters == 1 || quarters == 2;
+  Arrangement arrangement{.turned = quarters % 2 == 1,
+                          .rows = {.length = image.space[image.space.size() - 2]},
+                          .columns = {.length = image.space.back()}};
+  arrangement.rows.flipped = quarters >= 2;
+  arrangement.columns.flipped = quarters == 1 || quarters == 2;
   if (options.flip_vertically && draw.coin("vertical flip"))
-    placement.rows.flipped = !placement.rows.flipped;
+    arrangement.rows.flipped = !arrangement.rows.flipped;
   if (options.flip_horizontally && draw.coin("horizontal flip"))
-    placement.columns.flipped = !placement.columns.flipped;
-  placement.rows.shift = draw.whole("rows", -options.shift, options.shift);
-  placement.columns.shift = draw.whole("columns", -options.shift, options.shift);
-  return placement;
+    arrangement.columns.flipped = !arrangement.columns.flipped;
+  arrangement.rows.shift = draw.whole("rows", -options.shift, options.shift);
+  arrangement.columns.shift = draw.whole("columns", -options.shift, options.shift);
+  return arrangement;
 }
 
 /// The smallest interval that holds them.
@@ -95,18 +95,18 @@ at::Tensor take(const at::Tensor& pixels, int64_t axis, const std::vector<int64_
 }
 
 /// The box of the result out of what it needs of the source, with all channels.
-at::Tensor read_placed(const Dataset& data, int64_t sample, const Placement& placement,
-                       const Shape& image, const Box& box) {
+at::Tensor read_arranged(const Dataset& data, int64_t sample, const Arrangement& arrangement,
+                         const Shape& image, const Box& box) {
   const int row = box.axes() - 2, column = box.axes() - 1;
-  const auto rows = placement.rows.sources(box[placement.turned ? column : row]);
-  const auto columns = placement.columns.sources(box[placement.turned ? row : column]);
+  const auto rows = arrangement.rows.sources(box[arrangement.turned ? column : row]);
+  const auto columns = arrangement.columns.sources(box[arrangement.turned ? row : column]);
   Box source = box;
   source[1] = {0, image.channels};
   source[row] = around(rows);
   source[column] = around(columns);
   at::Tensor pixels = data.read(sample, source);
   pixels = take(take(pixels, -2, rows), -1, columns);
-  return placement.turned ? pixels.transpose(-2, -1) : pixels;
+  return arrangement.turned ? pixels.transpose(-2, -1) : pixels;
 }
 
 /// Brightness, contrast and saturation, in this order, about the middle of the range of values:
@@ -186,7 +186,7 @@ at::Tensor Augmentation::read(const Dataset& data, int64_t epoch, int64_t sample
   if (!options_.any() || box.empty()) return data.read(sample, box);
   const Draw draw(combine_keys(combine_keys(key_, static_cast<uint64_t>(epoch)),
                                static_cast<uint64_t>(sample)));
-  at::Tensor pixels = read_placed(data, sample, place(options_, image_, draw), image_, box);
+  at::Tensor pixels = read_arranged(data, sample, arrange(options_, image_, draw), image_, box);
   if (options_.jitter > 0) pixels = jittered(pixels, options_.jitter, draw);
   return pixels.slice(0, box[1].begin, box[1].end);
 }

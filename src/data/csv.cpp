@@ -34,9 +34,12 @@ class CsvReader {
  private:
   CsvRow next_row() {
     CsvRow row{line_, {}};
-    do {
+    bool more = true;
+    while (more) {
       row.fields.push_back(next_field());
-    } while (at_ < text_.size() && text_[at_++] == ',');
+      more = at_ < text_.size() && text_[at_] == ',';
+      ++at_;  // behind the comma, or the end of the line
+    }
     return row;
   }
 

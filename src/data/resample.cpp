@@ -35,7 +35,7 @@ void filter_row(const uint8_t* rgb, int64_t first_column, const std::vector<Axis
     const uint8_t* pixel = rgb + (taps[x].first - first_column) * kChannels;
     uint32_t sum[kChannels] = {};
     for (const uint32_t weight : taps[x].weights)
-      for (int c = 0; c < kChannels; ++c) sum[c] += weight * *pixel++;
+      for (uint32_t& channel : sum) channel += weight * *pixel++;
     for (int c = 0; c < kChannels; ++c) out[x * kChannels + c] = (sum[c] + 128) >> 8;
   }
 }

@@ -36,10 +36,11 @@ void accumulate(Patch& sum, const Box& whole, const Box& part, at::Tensor gradie
   }
   if (!sum.data.defined()) {
     sum = empty_patch(whole, gradient.scalar_type());
-    sum.data.zero_();
-  } else if (!sole_owner(sum.data)) {
-    sum.data = sum.data.clone();
+    for (const Box& rest : difference(whole, part)) sum.view(rest).zero_();
+    sum.view(part).copy_(gradient);
+    return;
   }
+  if (!sole_owner(sum.data)) sum.data = sum.data.clone();
   sum.view(part).add_(gradient);
 }
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/units.hpp"
+
 namespace mpi4dl {
 namespace {
 
@@ -39,7 +41,7 @@ std::string time_left(const StepRecord& record, double seconds_a_step) {
 }
 
 std::string memory(int64_t bytes) {
-  const double mib = static_cast<double>(bytes) / (1024.0 * 1024.0);
+  const double mib = mebibytes(bytes);
   return mib < 1000 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
 }
 

@@ -42,7 +42,7 @@ Manifest write_part(const std::string& folder, const TensorMap& tensors, int ran
 /// Ranks of other nodes may have written to a disk of their own.
 void check_visible(const std::string& folder, const Manifest& manifest) {
   for (const auto& [name, digest] : manifest.files)
-    ensure(std::filesystem::exists(folder + "/" + name),
+    ensure(std::filesystem::exists(std::filesystem::path(folder) / name),
            "{} is not there; the folder must be the same for all nodes", name);
 }
 

@@ -10,7 +10,7 @@ namespace {
 /// As many registers as `vectors` of `bytes` take hold the sums of `rows` pixels or channels: with
 /// the vectors themselves and one broadcast number they fill, but do not exceed, those there are.
 template <typename T, int bytes_, int vectors_>
-struct Shape {
+struct TileShape {
   static constexpr int bytes = bytes_, vectors = vectors_;
   static constexpr int lanes = bytes / static_cast<int>(sizeof(T));
   static constexpr int width = lanes * vectors;
@@ -140,14 +140,14 @@ template <typename S, typename T>
 template <typename T, int vectors>
 RegisterTiles<T> tiles_for_this_processor() {
 #ifdef __x86_64__
-  using Wide = Shape<T, 64, vectors>;
-  using Middle = Shape<T, 32, vectors>;
+  using Wide = TileShape<T, 64, vectors>;
+  using Middle = TileShape<T, 32, vectors>;
   if (__builtin_cpu_supports("x86-64-v4"))
     return {Wide::width, multiply_v4<Wide, T>, add_outer_v4<Wide, T>};
   if (__builtin_cpu_supports("x86-64-v3"))
     return {Middle::width, multiply_v3<Middle, T>, add_outer_v3<Middle, T>};
 #endif
-  using Narrow = Shape<T, 16, vectors>;
+  using Narrow = TileShape<T, 16, vectors>;
   return {Narrow::width, multiply<Narrow, T>, add_outer<Narrow, T>};
 }
 
