@@ -1,7 +1,7 @@
 #include "comm/bulletin.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "comm/check.hpp"
@@ -74,7 +74,7 @@ void Bulletin::all_reduce(std::span<std::byte> values, int count, MPI_Datatype t
   ensure(values.size() <= kCapacity, "{} bytes are too many for a bulletin", values.size());
   ++turn_;
   std::byte* own = boards_[comm.rank()];
-  std::memcpy(place(own), values.data(), values.size());
+  std::ranges::copy(values, place(own));
   posted(own).store(turn_, std::memory_order_release);
   for (int rank = 0; rank < comm.size(); ++rank) {
     const auto there = [&] {
@@ -88,7 +88,7 @@ void Bulletin::all_reduce(std::span<std::byte> values, int count, MPI_Datatype t
           },
           comm.context(), reason);
     if (rank == 0) {
-      std::memcpy(values.data(), place(boards_[rank]), values.size());
+      std::copy_n(place(boards_[rank]), values.size(), values.data());
     } else {
       mpi(MPI_Reduce_local(place(boards_[rank]), values.data(), count, type, operation));
     }
