@@ -2,8 +2,10 @@
 add_library(mpi4dl_build_flags INTERFACE)
 target_compile_options(mpi4dl_build_flags INTERFACE -Wall -Wextra
                        $<$<BOOL:${MPI4DL_WERROR}>:-Werror>)
-# _GLIBCXX_DEBUG would change the layout of containers that libtorch shares with us.
-target_compile_definitions(mpi4dl_build_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+# _GLIBCXX_DEBUG would change the layout of containers that libtorch shares with us. Its own classes
+# have more members without NDEBUG, with which Debian's library was built.
+target_compile_definitions(mpi4dl_build_flags INTERFACE
+                           $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS> $<$<CONFIG:Debug>:NDEBUG>)
 if(MPI4DL_SANITIZE)
   # Debian's libtorch has no type information for its vtables, hence no -fsanitize=vptr. Without any
   # optimisation our kernels are too slow for the tests' time limits; with it gcc sees ghosts.

@@ -4,6 +4,7 @@
 
 #include "graph/geometry.hpp"
 #include "ops/kernels/convolution.hpp"
+#include "ops/kernels/normalisation.hpp"
 #include "ops/operators.hpp"
 #include "ops/padding.hpp"
 
@@ -12,6 +13,12 @@ namespace {
 
 at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
   return at::empty(shape, at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+/// libtorch takes four times as long to sum up a view with gaps.
+at::Tensor channel_sums(const at::Tensor& images) {
+  const at::Tensor moments = channel_moments(images);  // count, mean, and what is not needed here
+  return moments.select(1, 0) * moments.select(1, 1);
 }
 
 /// By libtorch.
@@ -93,7 +100,7 @@ class ImageConvolutionTape : public Tape {
                           windows = windows_, bias = bias_]() mutable {
       std::vector<at::Tensor> gradients{weight_gradient(input, dy, weight, windows)};
       input.reset();
-      if (bias) gradients.push_back(dy.sum({0, 2, 3}));
+      if (bias) gradients.push_back(channel_sums(dy));
       return gradients;
     };
     Gradients result;
