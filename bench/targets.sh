@@ -82,16 +82,18 @@ memory() {
 }
 
 designs() {
-  local name=d2-free ratio
+  race d2-free 5 "${resnet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 --halo-D2 \
+    --against design-1 "${seldom[@]}"
+  ratio_row "--halo-D2 against design 1, messages on one node, ResNet-110 256²" d2-free 0.95
   local d2=(--model resnet --depth 29 --stages 2x2 --image-size 128 --batch-size 1 --halo-D2
             --against design-1 "${often[@]}")
-  race $name 4 "${d2[@]}"
-  ratio_row "--halo-D2 against design 1, messages on one node" $name 0.95
+  race d2-free-small 4 "${d2[@]}"
+  ratio_row "--halo-D2 against design 1, messages on one node, ResNet-29 128²" d2-free-small 0.95
   if [ "$(id -u)" = 0 ]; then
     step "d2-1ms: emulated-network.sh --delay 1ms 4 mpi4dl bench train ${d2[*]}" bench-d2-1ms \
       bench/emulated-network.sh --delay 1ms --rate 10gbit 4 \
       "$mpi4dl" bench train --json "$figures/d2-1ms.json" "${d2[@]}"
-    ratio_row "--halo-D2 against design 1, a message takes 1 ms" d2-1ms 1.00
+    ratio_row "--halo-D2 against design 1, a message takes 1 ms, ResNet-29 128²" d2-1ms 1.00
   fi
 }
 
