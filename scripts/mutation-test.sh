@@ -173,7 +173,7 @@ mutant "the gradient of what was added is overwritten" src/ops/batch_norm.cpp \
   'const bool in_place = !sums_ && sole_owner' \
   'const bool in_place = sole_owner'
 
-mutant "what is added to a convolution is left out at its border" src/ops/kernels/convolution.cpp \
+mutant "what is added to a convolution is left out at its border" src/ops/kernels/tap_products.cpp \
   '.addend = addend_.data == nullptr ? nullptr : start_of(addend_),' \
   '.addend = addend_.data == nullptr || columns.first > 0 ? nullptr : start_of(addend_),'
 

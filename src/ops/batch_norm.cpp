@@ -27,8 +27,7 @@ class BatchNormTape : public Tape {
         training_(run.context.training),
         channels_(run.node().shape.channels),
         input_(run.inputs[0]),
-        addend_(run.addend.data),
-        sums_(addend_.defined()),
+        sums_(run.addend.data.defined()),
         owned_(run.owned) {
     Numbers variance;
     if (training_) {
@@ -51,13 +50,12 @@ class BatchNormTape : public Tape {
   const std::vector<at::Tensor>& measured() const { return measured_; }
 
   /// Returns a function that writes the output once more, unless something was added to it.
-  std::function<void()> forward(const at::Tensor& output) {
-    normalise(input_.data, map_, addend_, output);
+  std::function<void()> forward(const at::Tensor& addend, const at::Tensor& output) {
+    normalise(input_.data, map_, addend, output);
     if (!sums_)
       return [input = input_.data, map = map_, output] { normalise(input, map, {}, output); };
     if (map_.relu) output_ = output;
     map_.relu = false;  // who cannot see the sum cannot say where it was cut off
-    addend_.reset();
     return {};
   }
 
@@ -129,7 +127,6 @@ class BatchNormTape : public Tape {
   bool training_;
   int64_t channels_;
   Patch input_;
-  at::Tensor addend_;  // until forward has added it
   bool sums_;          // something was added
   at::Tensor output_;  // of a ReLU behind the sum
   Box owned_;
@@ -147,7 +144,7 @@ TileResult run_batch_norm(const BatchNorm& op, const TileRun& run) {
   if (input.box.empty()) return {input.data, std::move(tape), std::move(measured)};
   at::Tensor output =
       run.target.defined() ? run.target : empty_tile(run.output, input.data.scalar_type());
-  auto remake = tape->forward(output);
+  auto remake = tape->forward(run.addend.data, output);
   return {std::move(output), std::move(tape), std::move(measured), std::move(remake)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "graph/geometry.hpp"
 #include "ops/kernels/convolution.hpp"
+#include "ops/kernels/memory_order.hpp"
 #include "ops/kernels/normalisation.hpp"
 #include "ops/operators.hpp"
 #include "ops/padding.hpp"
@@ -91,10 +92,7 @@ class ImageConvolutionTape : public Tape {
   }
 
   Gradients backward(const at::Tensor& gradient) override {
-    // Pooling hands back one number for many pixels, or channels one after the other.
-    const bool side_by_side = gradient.stride(1) == 1 || gradient.size(1) == 1;
-    const at::Tensor dy =
-        side_by_side ? gradient : gradient.contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor dy = with_channels_side_by_side(gradient);
     const std::vector<int64_t> shape = input_.sizes().vec();
     auto of_parameters = [dy, input = std::exchange(input_, {}), weight = weight_,
                           windows = windows_, bias = bias_]() mutable {

@@ -6,6 +6,7 @@
 #include "exchange/redistribution.hpp"
 #include "graph/geometry.hpp"
 #include "ops/kernels/average_pooling.hpp"
+#include "ops/kernels/memory_order.hpp"
 #include "ops/operators.hpp"
 #include "ops/padding.hpp"
 
@@ -155,9 +156,7 @@ class ImageAvgPoolTape : public Tape {
 
   Gradients backward(const at::Tensor& gradient) override {
     at::Tensor result = empty_image(input_, gradient.scalar_type());
-    average_pool_backward(
-        gradient.stride(1) == 1 ? gradient : gradient.contiguous(at::MemoryFormat::ChannelsLast),
-        rows_, cols_, result);
+    average_pool_backward(with_channels_side_by_side(gradient), rows_, cols_, result);
     return {{result}, {}};
   }
 

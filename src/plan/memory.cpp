@@ -79,10 +79,11 @@ class PaperStep {
       if (recompute_)
         for (const int id : segment.first_reads) count_reading(id);
     }
-    int64_t received = 0;
+    int64_t received = 0, sent = 0;
     for (const int id : plan_.inputs())
       if (!is_any<Input>(op(id))) received += computed(id).elements() * element_size_;
-    return {kept_by_cell_.back(), meter_.peak, 2 * received};
+    for (const int id : plan_.outputs()) sent += owned(id).elements() * element_size_;
+    return {kept_by_cell_.back(), meter_.peak, 2 * received + sent};
   }
 
   /// What is kept after the forward of each cell, for backward and for later cells.

@@ -12,7 +12,8 @@ namespace mpi4dl {
 struct ActivationBytes {
   int64_t kept = 0;  ///< of one micro-batch between its forward and its backward
   int64_t peak = 0;  ///< the most at any moment of one micro-batch
-  /// Values from another stage that are expected ahead, and their gradients on the way back.
+  /// Values from another stage that are expected ahead, their gradients on the way back, and what a
+  /// later stage was sent but has not fetched yet.
   int64_t in_transit = 0;
 
   /// The most while `live` micro-batches are between forward and backward at once.

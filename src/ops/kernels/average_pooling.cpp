@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ops/kernels/by_type.hpp"
+#include "ops/kernels/memory_order.hpp"
 #include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
@@ -96,7 +97,7 @@ bool has_average_pooling(const at::Tensor& x) {
   const auto type = x.scalar_type();
   return x.is_cpu() && x.dim() == 4 && x.numel() > 0 &&
          (type == at::kFloat || type == at::kDouble || type == at::kBFloat16) &&
-         (x.size(1) == 1 || x.stride(1) == 1) && (x.size(3) == 1 || x.stride(3) == x.size(1));
+         channels_side_by_side(x) && (x.size(3) == 1 || x.stride(3) == x.size(1));
 }
 
 void average_pool(const at::Tensor& x, const std::vector<Reach>& rows,

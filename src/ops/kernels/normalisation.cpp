@@ -8,6 +8,7 @@
 
 #include "ops/kernels/by_type.hpp"
 #include "ops/kernels/composed.hpp"
+#include "ops/kernels/memory_order.hpp"
 #include "ops/kernels/pixel_runs.hpp"
 #include "ops/kernels/vectorised.hpp"
 
@@ -21,18 +22,14 @@ constexpr int64_t kBlock = 256;
 /// Fewer elements are not worth another thread.
 constexpr int64_t kElementsPerThread = 32768;
 
-bool side_by_side(const at::Tensor& tensor) {
-  return tensor.is_cpu() && (tensor.stride(1) == 1 || tensor.size(1) == 1);
-}
-
-bool has_kernel(c10::ScalarType type) {
-  return type == at::kFloat || type == at::kDouble || type == at::kBFloat16;
-}
-
 template <typename... Tensors>
 bool suited(const at::Tensor& first, const Tensors&... others) {
-  return has_kernel(first.scalar_type()) && side_by_side(first) &&
-         ((others.scalar_type() == first.scalar_type() && side_by_side(others)) && ...);
+  const auto type = first.scalar_type();
+  const auto alike = [type](const at::Tensor& tensor) {
+    return tensor.is_cpu() && tensor.scalar_type() == type && channels_side_by_side(tensor);
+  };
+  return (type == at::kFloat || type == at::kDouble || type == at::kBFloat16) && alike(first) &&
+         (alike(others) && ...);
 }
 
 /// A run of pixels as a table: `rows` of `lanes` channels, of one pixel or of several.

@@ -1,0 +1,196 @@
+#include "ops/kernels/tap_products.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "ops/kernels/image.hpp"
+#include "ops/kernels/register_tiles.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// What a thread reads over and over should stay in its second cache.
+constexpr int64_t kCachedBytes = 256 * 1024;
+
+/// Writes `width` numbers for each of `rows`: number `column` of row `row` from
+/// `from[row * row_stride + column * column_stride]`. What is missing becomes zero.
+template <typename T>
+void pack_rows(const T* from, int64_t rows, int64_t row_stride, int64_t columns,
+               int64_t column_stride, int64_t width, T* to) {
+  if (columns < width) std::fill(to, to + rows * width, T{0});
+  if (column_stride == 1) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(from + row * row_stride, columns, to + row * width);
+    return;
+  }
+  // In small squares, so that both sides stay in the first cache.
+  constexpr int64_t kSquare = 16;
+  for (int64_t first = 0; first < rows; first += kSquare)
+    for (int64_t column = 0; column < columns; ++column) {
+      const T* numbers = from + column * column_stride;
+      for (int64_t row = first; row < std::min(first + kSquare, rows); ++row)
+        to[row * width + column] = numbers[row * row_stride];
+    }
+}
+
+/// Weights (out, in, H, W) in panels of `width` columns, each tap by tap and row by row.
+/// Convolving, a row is an input channel and a column an output channel; going back it is the other
+/// way round.
+template <typename T>
+at::Tensor pack_panels(const at::Tensor& weight, bool back, int64_t width) {
+  const int64_t row_axis = back ? 0 : 1, column_axis = back ? 1 : 0;
+  const int64_t rows = weight.size(row_axis), columns = weight.size(column_axis);
+  const int64_t height = weight.size(2), across = weight.size(3);
+  at::Tensor packed = at::empty({divide_up(columns, width), height * across, rows, width},
+                                weight.options().memory_format(at::MemoryFormat::Contiguous));
+  T* to = packed.data_ptr<T>();
+  for (int64_t first = 0; first < columns; first += width)
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < across; ++x, to += rows * width)
+        pack_rows(weight.data_ptr<T>() + y * weight.stride(2) + x * weight.stride(3) +
+                      first * weight.stride(column_axis),
+                  rows, weight.stride(row_axis), std::min(width, columns - first),
+                  weight.stride(column_axis), width, to);
+  return packed;
+}
+
+/// Rows of one image that are computed through the same taps.
+struct RowPiece {
+  int64_t image;
+  const TapRun* rows;
+  int64_t begin, end;  // of the run's positions
+};
+
+/// The pieces of all images' rows [begin, end), counted run by run.
+template <typename Work>
+void visit_pieces(const std::vector<TapRun>& runs, int64_t height, int64_t begin, int64_t end,
+                  Work&& work) {
+  int64_t at = begin / height * height;
+  for (int64_t image = begin / height; at < end; ++image)
+    for (const TapRun& run : runs) {
+      const int64_t from = std::max(begin - at, int64_t{0}), to = std::min(end - at, run.count);
+      if (from < to) work(RowPiece{image, &run, from, to});
+      at += run.count;
+    }
+}
+
+template <typename T>
+class TapProducts {
+ public:
+  explicit TapProducts(const TapProduct& product)
+      : x_(product.x),
+        y_(product.y),
+        addend_(product.addend.defined() ? Image<T>(product.addend) : Image<T>()),
+        tiles_(register_tiles<T>(y_.channels)),
+        packed_(pack_panels<T>(product.weight, product.back, tiles_.width)),
+        bias_(divide_up(y_.channels, tiles_.width) * tiles_.width, T{0}),
+        kernel_width_(product.weight.size(3)),
+        rows_(product.rows),
+        columns_(product.columns) {
+    if (product.bias.defined())
+      for (int64_t channel = 0; channel < y_.channels; ++channel)
+        bias_[channel] = product.bias.data_ptr<T>()[channel * product.bias.stride(0)];
+  }
+
+  void run(int64_t images) const {
+    const int64_t grain = rows_per_thread(packed_.numel() * y_.width);
+    at::parallel_for(0, images * y_.height, grain, [&](int64_t begin, int64_t end) {
+      std::vector<TapOffset> taps;
+      visit_pieces(rows_, y_.height, begin, end, [&](const RowPiece& piece) {
+        for (const TapRun& columns : columns_) multiply(piece, columns, taps);
+      });
+    });
+  }
+
+ private:
+  /// Pixels in a row, or rows: how far apart they are, and how many.
+  struct Line {
+    int64_t x_pitch, y_pitch, addend_pitch, length;
+  };
+  /// Where the pixels of a piece begin.
+  struct Start {
+    const T *x, *addend;
+    T* y;
+  };
+
+  void multiply(const RowPiece& piece, const TapRun& columns, std::vector<TapOffset>& taps) const {
+    const TapRun& rows = *piece.rows;
+    find_taps(rows, columns, taps);
+    const Line along{columns.pace * x_.pixel_stride, columns.step * y_.pixel_stride,
+                     columns.step * addend_.pixel_stride, columns.count};
+    const Line down{rows.pace * x_.row_stride, rows.step * y_.row_stride,
+                    rows.step * addend_.row_stride, piece.end - piece.begin};
+    const auto start_of = [&](const Image<T>& image) {
+      return image.data + piece.image * image.image_stride +
+             (rows.first + piece.begin * rows.step) * image.row_stride +
+             columns.first * image.pixel_stride;
+    };
+    const Start start{
+        .x = x_.data + piece.image * x_.image_stride + piece.begin * down.x_pitch,
+        .addend = addend_.data == nullptr ? nullptr : start_of(addend_),
+        .y = start_of(y_),
+    };
+    // Along the longer side, so that tiles are full at the image's left and right border too.
+    if (along.length >= std::min<int64_t>(down.length, kShortLine)) {
+      multiply(start, along, down, taps);
+    } else {
+      multiply(start, down, along, taps);
+    }
+  }
+
+  void multiply(const Start& start, const Line& line, const Line& lines,
+                const std::vector<TapOffset>& taps) const {
+    const int64_t bytes = line.length * x_.channels * static_cast<int64_t>(sizeof(T));
+    const int64_t at_once = std::max<int64_t>(1, kCachedBytes / std::max<int64_t>(bytes, 1));
+    const int64_t panel_size = packed_.stride(0);
+    for (int64_t begin = 0; begin < lines.length; begin += at_once)
+      for (int64_t first = 0; first < y_.channels; first += tiles_.width)
+        for (int64_t i = begin; i < std::min(begin + at_once, lines.length); ++i)
+          tiles_.multiply({.x = start.x + i * lines.x_pitch,
+                           .x_pitch = line.x_pitch,
+                           .channels = x_.channels,
+                           .taps = taps.data(),
+                           .tap_count = static_cast<int64_t>(taps.size()),
+                           .panel = packed_.data_ptr<T>() + first / tiles_.width * panel_size,
+                           .bias = bias_.data() + first,
+                           .addend = start.addend == nullptr
+                                         ? nullptr
+                                         : start.addend + i * lines.addend_pitch + first,
+                           .addend_pitch = line.addend_pitch,
+                           .y = start.y + i * lines.y_pitch + first,
+                           .y_pitch = line.y_pitch,
+                           .y_channels = std::min(tiles_.width, y_.channels - first),
+                           .pixels = line.length});
+  }
+
+  void find_taps(const TapRun& rows, const TapRun& columns, std::vector<TapOffset>& taps) const {
+    taps.clear();
+    for (const Tap& row : rows.taps)
+      for (const Tap& column : columns.taps)
+        taps.push_back({row.from * x_.row_stride + column.from * x_.pixel_stride,
+                        (row.index * kernel_width_ + column.index) * packed_.stride(1)});
+  }
+
+  static constexpr int64_t kShortLine = 6;
+
+  Image<T> x_, y_, addend_;
+  const RegisterTiles<T>& tiles_;
+  at::Tensor packed_;
+  std::vector<T> bias_;
+  int64_t kernel_width_;
+  const std::vector<TapRun>&rows_, &columns_;
+};
+
+}  // namespace
+
+template <typename T>
+void multiply_taps(const TapProduct& product) {
+  TapProducts<T>(product).run(product.y.size(0));
+}
+
+template void multiply_taps<float>(const TapProduct& product);
+template void multiply_taps<double>(const TapProduct& product);
+
+}  // namespace mpi4dl

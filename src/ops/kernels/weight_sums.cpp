@@ -1,0 +1,148 @@
+#include "ops/kernels/weight_sums.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "geometry/interval.hpp"
+#include "ops/kernels/image.hpp"
+#include "ops/kernels/register_tiles.hpp"
+
+namespace mpi4dl {
+namespace {
+
+/// Pixels whose products are summed before they are added to those of others: enough to make up
+/// for the adding, and few enough for the first cache.
+constexpr int64_t kPixelsAtOnce = 64;
+
+template <typename T>
+class WeightGradient {
+ public:
+  WeightGradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows)
+      : x_(x), dy_(dy), windows_(windows), tiles_(register_tiles<T>(x.size(1))) {}
+
+  /// Of the rows [begin, end) of all images, to sums (out, H, W, in).
+  void add_rows(int64_t begin, int64_t end, T* sums) {
+    const int64_t columns_at_once = std::min(dy_.width, kPixelsAtOnce);
+    const int64_t rows_at_once =
+        std::max<int64_t>(1, kPixelsAtOnce / std::max<int64_t>(dy_.width, 1));
+    for (int64_t row = begin; row < end;) {
+      const int64_t image = row / dy_.height, first = row % dy_.height;
+      const int64_t rows = std::min({rows_at_once, end - row, dy_.height - first});
+      for (int64_t column = 0; column < dy_.width; column += columns_at_once)
+        add_block(image, {first, first + rows},
+                  {column, std::min(column + columns_at_once, dy_.width)}, sums);
+      row += rows;
+    }
+  }
+
+ private:
+  void add_block(int64_t image, const Interval& rows, const Interval& columns, T* sums) {
+    const auto [height, width] = std::pair(windows_[0].kernel, windows_[1].kernel);
+    const int64_t sum_pitch = height * width * x_.channels;
+    for (int64_t y = 0; y < height; ++y)
+      for (int64_t x = 0; x < width; ++x) {
+        find_pairs(image, rows, columns, y, x);
+        if (pairs_.empty()) continue;
+        T* tap = sums + (y * width + x) * x_.channels;
+        for (int64_t first = 0; first < x_.channels; first += tiles_.width)
+          add_panel(first, tap + first, sum_pitch);
+      }
+  }
+
+  /// Where outputs of the block read something through this tap: one stretch a row.
+  void find_pairs(int64_t image, const Interval& rows, const Interval& columns, int64_t tap_y,
+                  int64_t tap_x) {
+    pairs_.clear();
+    const Window &down = windows_[0], &along = windows_[1];
+    const int64_t shift = tap_x * along.dilation - along.padding;
+    const int64_t begin =
+        std::max(columns.begin, divide_up(std::max<int64_t>(-shift, 0), along.stride));
+    const int64_t readable = x_.width - shift;  // output * stride must be below this
+    const int64_t end =
+        std::min(columns.end, readable <= 0 ? 0 : divide_up(readable, along.stride));
+    if (begin >= end) return;
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      const int64_t from = row * down.stride + tap_y * down.dilation - down.padding;
+      if (from < 0 || from >= x_.height) continue;
+      pairs_.push_back(
+          {x_.data + image * x_.image_stride + from * x_.row_stride +
+               (begin * along.stride + shift) * x_.pixel_stride,
+           dy_.data + image * dy_.image_stride + row * dy_.row_stride + begin * dy_.pixel_stride,
+           end - begin});
+    }
+  }
+
+  void add_panel(int64_t first, T* sums, int64_t sum_pitch) {
+    OuterProduct<T> product{.pairs = pairs_.data(),
+                            .pair_count = std::ssize(pairs_),
+                            .x_pitch = windows_[1].stride * x_.pixel_stride,
+                            .g_pitch = dy_.pixel_stride,
+                            .x_offset = first,
+                            .g_offset = 0,
+                            .rows = dy_.channels,
+                            .columns = std::min(tiles_.width, x_.channels - first),
+                            .sum = sums,
+                            .sum_pitch = sum_pitch};
+    if (product.columns < tiles_.width) {
+      product.pairs = fill_up(first, product.columns, product.x_pitch);
+      product.x_pitch = tiles_.width;
+      product.x_offset = 0;
+    }
+    tiles_.add_outer(product);
+  }
+
+  /// Copies the last channels of the pairs' pixels to where a whole tile of them can be read.
+  const PixelPairs<T>* fill_up(int64_t first, int64_t channels, int64_t pitch) {
+    filled_.assign(static_cast<size_t>(kPixelsAtOnce * tiles_.width), T{0});
+    filled_pairs_ = pairs_;
+    T* to = filled_.data();
+    for (PixelPairs<T>& pair : filled_pairs_) {
+      const T* from = std::exchange(pair.x, to) + first;
+      for (int64_t pixel = 0; pixel < pair.pixels; ++pixel, to += tiles_.width)
+        std::copy_n(from + pixel * pitch, channels, to);
+    }
+    return filled_pairs_.data();
+  }
+
+  Image<T> x_, dy_;
+  ImageWindows windows_;
+  const RegisterTiles<T>& tiles_;
+  std::vector<PixelPairs<T>> pairs_, filled_pairs_;
+  std::vector<T> filled_;
+};
+
+}  // namespace
+
+template <typename T>
+at::Tensor sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
+                               const ImageWindows& windows) {
+  const auto zeros = [&] {
+    return at::zeros({weight.size(0), weight.size(2), weight.size(3), weight.size(1)},
+                     weight.options().memory_format(at::MemoryFormat::Contiguous));
+  };
+  const int64_t grain = rows_per_thread(weight.numel() * dy.size(3));
+  const int64_t rows = dy.size(0) * dy.size(2);
+  const int64_t shares = std::min<int64_t>(at::get_num_threads(), divide_up(rows, grain));
+  std::vector<at::Tensor> by_thread;  // made here: only this thread's memory is metered
+  for (int64_t share = 0; share < std::max<int64_t>(shares, 1); ++share)
+    by_thread.push_back(zeros());
+  at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+    WeightGradient<T>(x, dy, windows)
+        .add_rows(begin, end, by_thread[at::get_thread_num()].data_ptr<T>());
+  });
+  for (size_t thread = 1; thread < by_thread.size(); ++thread) by_thread[0].add_(by_thread[thread]);
+  return by_thread[0].permute({0, 3, 1, 2});
+}
+
+template at::Tensor sum_weight_gradient<float>(const at::Tensor& x, const at::Tensor& dy,
+                                               const at::Tensor& weight,
+                                               const ImageWindows& windows);
+template at::Tensor sum_weight_gradient<double>(const at::Tensor& x, const at::Tensor& dy,
+                                                const at::Tensor& weight,
+                                                const ImageWindows& windows);
+
+}  // namespace mpi4dl
