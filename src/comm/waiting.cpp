@@ -11,11 +11,16 @@
 namespace mpi4dl {
 namespace {
 
+struct Patience {
+  int64_t spins, yields;  ///< then it sleeps
+};
+
 // A poll of MPI costs about 0.1 us: with a core to itself a rank spins for about a tenth of a
-// millisecond; otherwise it leaves the core to the rank it waits for almost at once.
-constexpr int64_t kSpinsAlone = 1000;
-constexpr int64_t kSpinsCrowded = 20;
-constexpr int64_t kYields = 2000;
+// millisecond. Otherwise it leaves the core to the rank it waits for almost at once, and sleeps
+// soon: to the kernel a rank that yields is at work, so it would not move another rank to this
+// core.
+constexpr Patience kAlone{.spins = 1000, .yields = 2000};
+constexpr Patience kCrowded{.spins = 20, .yields = 200};
 constexpr auto kSleep = std::chrono::microseconds(50);
 constexpr int64_t kTurnsPerClockCheck = 256;
 
@@ -29,11 +34,11 @@ std::vector<int> awaited(const WaitReason& why, int self) {
 }  // namespace
 
 void Waiting::pause(const std::function<WaitReason()>& reason) {
-  const int64_t spins = context_.oversubscribed ? kSpinsCrowded : kSpinsAlone;
+  const auto [spins, yields] = context_.oversubscribed ? kCrowded : kAlone;
   const int64_t turn = turns_++;
   if (turn < spins) return;
   if (turn == spins) start_ = std::chrono::steady_clock::now();
-  if (turn < spins + kYields) {
+  if (turn < spins + yields) {
     sched_yield();
     if (turn % kTurnsPerClockCheck == 0) check_time(reason);
   } else {
