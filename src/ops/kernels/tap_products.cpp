@@ -12,7 +12,7 @@ namespace mpi4dl {
 namespace {
 
 /// What a thread reads over and over should stay in its second cache.
-constexpr int64_t kCachedBytes = 256 * 1024;
+constexpr int64_t kCachedBytes = 256 << 10;
 
 /// Writes `width` numbers for each of `rows`: number `column` of row `row` from
 /// `from[row * row_stride + column * column_stride]`. What is missing becomes zero.
