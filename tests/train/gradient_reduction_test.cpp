@@ -1,5 +1,6 @@
 #include "train/gradient_reduction.hpp"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "support/world.hpp"
