@@ -8,19 +8,9 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/memory_units.hpp"
 
 namespace mpi4dl {
-namespace {
-
-constexpr int64_t kPage = 4096;
-constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kCacheLine = 64;
-
-int64_t round_up(int64_t bytes, int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
-}  // namespace
 
 MappedFile::MappedFile(int descriptor, int64_t bytes) : reserved_bytes_(bytes + kHugePage) {
   reserved_ =

@@ -5,15 +5,10 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/memory_units.hpp"
 
 namespace mpi4dl {
 namespace {
-
-constexpr int64_t kPage = 4096;
-
-int64_t round_up(int64_t bytes, int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 /// Sizes come in classes, eight for each power of two, so that what is left of a piece is of use.
 int64_t class_bytes(int64_t bytes) {

@@ -4,14 +4,13 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/memory_units.hpp"
 #include "comm/check.hpp"
 #include "comm/communicator.hpp"
 #include "comm/shared_memory.hpp"
 
 namespace mpi4dl {
 namespace {
-
-constexpr size_t kCacheLine = 64;
 
 /// MPI keeps a group's bulletin with the group, and ends both at once.
 int attribute_key() {
@@ -40,7 +39,7 @@ bool share_memory(const Communicator& comm) {
 Bulletin* Bulletin::of(const Communicator& comm) {
   void* found = nullptr;
   int exists = 0;
-  mpi(MPI_Comm_get_attr(comm.handle(), attribute_key(), &found, &exists));
+  mpi(MPI_Comm_get_attr(comm.handle(), attribute_key(), static_cast<void*>(&found), &exists));
   if (exists == 0) {
     found = new Bulletin(comm);  // NOLINT: MPI ends it with the group
     mpi(MPI_Comm_set_attr(comm.handle(), attribute_key(), found));

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/memory_units.hpp"
 #include "comm/memory_meter.hpp"
 
 namespace mpi4dl {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{2} << 20;
 /// The system's allocator keeps smaller blocks by itself.
 constexpr int64_t kSmallest = int64_t{64} << 10;
 /// Address space costs nothing; pieces between blocks should not use it up.
@@ -28,7 +28,7 @@ std::byte* reserve(int64_t bytes) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (addresses == MAP_FAILED) return nullptr;
   const auto address = reinterpret_cast<int64_t>(addresses);
-  const int64_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
+  const int64_t aligned = round_up(address, kHugePage);
   auto* base = static_cast<std::byte*>(addresses) + (aligned - address);
   madvise(base, bytes, MADV_HUGEPAGE);
   return base;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/memory_units.hpp"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -13,7 +14,6 @@
 namespace mpi4dl {
 namespace {
 
-constexpr int64_t kCacheLine = 64;
 constexpr int64_t kRowsAhead = 24;
 constexpr int64_t kLargeCopy = int64_t{64} * 1024;
 

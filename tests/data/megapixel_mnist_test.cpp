@@ -116,7 +116,7 @@ TEST(MegapixelMnist, HasThreeOfItsClassTwoOthersAndStrokes) {
     // Whole squares, so none lies over another.
     int64_t others = 0;
     for (const auto& [value, count] : pixels) {
-      EXPECT_EQ(count % int64_t{28 * 28}, 0);
+      EXPECT_EQ(count % (int64_t{28} * 28), 0);
       if (value != ink(image.label)) others += count;
     }
     EXPECT_EQ(pixels[ink(image.label)], 3 * 28 * 28);
