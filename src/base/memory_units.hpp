@@ -9,8 +9,4 @@ inline constexpr int64_t kCacheLine = 64;
 inline constexpr int64_t kPage = int64_t{4} << 10;
 inline constexpr int64_t kHugePage = int64_t{2} << 20;
 
-constexpr int64_t round_up(int64_t number, int64_t unit) {
-  return (number + unit - 1) / unit * unit;
-}
-
 }  // namespace mpi4dl

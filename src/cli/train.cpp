@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/rounding.hpp"
 #include "base/stop_signal.hpp"
 #include "cli/checkpoint_flags.hpp"
 #include "cli/checks.hpp"
@@ -56,7 +57,7 @@ EvaluatorOptions evaluator_options(const TrainerOptions& options, const BatchSha
   return {.halo = options.halo,
           .cells = options.cells,
           .type = options.type,
-          .batch = (batch.batch + batch.parts - 1) / batch.parts};
+          .batch = divide_up(batch.batch, batch.parts)};
 }
 
 int run_train(Session& session, const TrainFlags& flags, const CLI::App& command) {

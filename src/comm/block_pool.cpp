@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/memory_units.hpp"
+#include "base/rounding.hpp"
 
 namespace mpi4dl {
 namespace {

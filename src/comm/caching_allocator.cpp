@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/memory_units.hpp"
+#include "base/rounding.hpp"
 #include "comm/memory_meter.hpp"
 
 namespace mpi4dl {

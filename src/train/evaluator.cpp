@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/rounding.hpp"
 #include "comm/memory_meter.hpp"
 
 namespace mpi4dl {
@@ -12,7 +13,7 @@ namespace {
 
 /// As few micro-batches of at most `most` images as there can be, of one size or two.
 std::vector<MicroBatch> cut(const Interval& images, int64_t most) {
-  const int64_t count = (images.length() + most - 1) / most;
+  const int64_t count = divide_up(images.length(), most);
   std::vector<MicroBatch> batches;
   for (int64_t i = 0; i < count; ++i) {
     const Interval piece = part(images.length(), i, count);

@@ -8,7 +8,8 @@ namespace mpi4dl::testing {
 template <typename T>
 class Scoped {
  public:
-  Scoped(T& setting, T value) : setting_(setting), before_(std::exchange(setting, std::move(value))) {}
+  Scoped(T& setting, T value)
+      : setting_(setting), before_(std::exchange(setting, std::move(value))) {}
   ~Scoped() { setting_ = before_; }
   Scoped(const Scoped&) = delete;
   Scoped& operator=(const Scoped&) = delete;

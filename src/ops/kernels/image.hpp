@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-namespace mpi4dl {
+#include "base/rounding.hpp"
 
-constexpr int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+namespace mpi4dl {
 
 /// An image batch in memory: channels side by side, the rest by strides.
 template <typename T>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/rounding.hpp"
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/register_tiles.hpp"
 

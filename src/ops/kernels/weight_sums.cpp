@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rounding.hpp"
 #include "geometry/interval.hpp"
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/register_tiles.hpp"
