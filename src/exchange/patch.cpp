@@ -5,8 +5,14 @@
 
 namespace mpi4dl {
 
+// The sentence is made only when it is needed: this is asked for each message.
+void Patch::require(const Box& part) const {
+  if (!box.contains(part))
+    throw Error(fmt::format("box {} does not lie inside {}", to_string(part), to_string(box)));
+}
+
 at::Tensor Patch::view(const Box& part) const {
-  ensure(box.contains(part), "box {} does not lie inside {}", to_string(part), to_string(box));
+  require(part);
   at::Tensor inside = data;
   for (int axis = 0; axis < box.axes(); ++axis)
     if (part[axis] != box[axis])

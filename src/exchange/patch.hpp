@@ -16,6 +16,9 @@ struct Patch {
 
   /// The values of `part`, which must lie inside the box; shares memory.
   at::Tensor view(const Box& part) const;
+
+  /// Throws Error unless `part` lies inside the box.
+  void require(const Box& part) const;
 };
 
 /// The layout of images and volumes: channels last, so that rows of a halo are contiguous.

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "base/error.hpp"
 #include "base/memory_units.hpp"
 
 #ifdef __SSE2__
@@ -90,6 +89,28 @@ void fetch(const std::byte* row, int64_t bytes) {
     __builtin_prefetch(row + at, kForReading, kIntoSecondCache);
 }
 
+/// Copies words from the start on; the last word ends where the run ends and may overlap the one
+/// before.
+template <typename Word>
+void copy_words(std::byte* target, const std::byte* source, int64_t bytes) {
+  constexpr int64_t kWord = sizeof(Word);
+  const auto copy_word = [&](int64_t at) { std::memcpy(target + at, source + at, kWord); };
+  for (int64_t at = 0; at + kWord < bytes; at += kWord) copy_word(at);
+  copy_word(bytes - kWord);
+}
+
+/// Calling memcpy takes longer than copying the few channels of an image's pixel.
+void copy_run(std::byte* target, const std::byte* source, int64_t bytes) {
+  using Long = std::array<int64_t, 2>;
+  if (bytes > 2 * kCacheLine || bytes < static_cast<int64_t>(sizeof(int64_t))) {
+    std::memcpy(target, source, bytes);
+  } else if (bytes < static_cast<int64_t>(sizeof(Long))) {
+    copy_words<int64_t>(target, source, bytes);
+  } else {
+    copy_words<Long>(target, source, bytes);
+  }
+}
+
 void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int64_t bytes) {
   const bool streaming = worth_streaming(axis, target, bytes);
   for (int64_t row = 0; row < axis.length; ++row) {
@@ -97,7 +118,7 @@ void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int
     if (streaming) {
       stream(target, source, bytes);
     } else {
-      std::memcpy(target, source, bytes);
+      copy_run(target, source, bytes);
     }
     target += axis.target_stride;
     source += axis.source_stride;
@@ -127,8 +148,7 @@ int64_t Strided::elements() const {
 }
 
 Strided strided(const Patch& patch, const Box& part) {
-  ensure(patch.box.contains(part), "box {} does not lie inside {}", to_string(part),
-         to_string(patch.box));
+  patch.require(part);
   Strided view{.axes = part.axes(), .type = patch.data.scalar_type()};
   int64_t offset = 0;
   for (int axis = 0; axis < part.axes(); ++axis) {
