@@ -58,6 +58,7 @@ void race(const Shape& shape) {
   const at::Tensor y = at::empty_like(dy), dx = at::empty_like(x);
   const at::Tensor weight = at::rand({shape.out, shape.in, shape.kernel, shape.kernel})
                                 .contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor sums = at::zeros_like(weight);
   const auto back = [&](bool of_input) {
     at::convolution_backward(dy, x, weight, c10::nullopt, one, pad, one, false, zero, 1,
                              {of_input, !of_input, false});
@@ -66,7 +67,7 @@ void race(const Shape& shape) {
       {[&] { at::convolution(x, weight, {}, one, pad, one, false, zero, 1); },
        [&] { convolve(x, weight, {}, windows, {}, y); }},
       {[&] { back(true); }, [&] { convolve_back(dy, weight, windows, dx); }},
-      {[&] { back(false); }, [&] { weight_gradient(x, dy, weight, windows); }}};
+      {[&] { back(false); }, [&] { add_weight_gradient(x, dy, windows, sums); }}};
   std::string row =
       fmt::format("| {0}×{0}, {1} → {2}, {3}² |", shape.kernel, shape.in, shape.out, shape.size);
   for (const Task& task : tasks) row += race(task, shape.operations());

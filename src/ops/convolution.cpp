@@ -71,10 +71,11 @@ class ConvolutionTape : public Tape {
 class ImageConvolutionTape : public Tape {
  public:
   /// `travels`: others wait for the gradient of the input, so it comes first.
-  ImageConvolutionTape(at::Tensor input, at::Tensor weight, bool bias, const ImageWindows& windows,
-                       bool sums, bool travels)
+  ImageConvolutionTape(at::Tensor input, at::Tensor weight, at::Tensor weight_gradient, bool bias,
+                       const ImageWindows& windows, bool sums, bool travels)
       : input_(std::move(input)),
         weight_(std::move(weight)),
+        weight_gradient_(std::move(weight_gradient)),
         bias_(bias),
         windows_(windows),
         sums_(sums),
@@ -94,10 +95,11 @@ class ImageConvolutionTape : public Tape {
   Gradients backward(const at::Tensor& gradient) override {
     const at::Tensor dy = with_channels_side_by_side(gradient);
     const std::vector<int64_t> shape = input_.sizes().vec();
-    auto of_parameters = [dy, input = std::exchange(input_, {}), weight = weight_,
+    auto of_parameters = [dy, input = std::exchange(input_, {}), sums = weight_gradient_,
                           windows = windows_, bias = bias_]() mutable {
-      std::vector<at::Tensor> gradients{weight_gradient(input, dy, weight, windows)};
+      add_weight_gradient(input, dy, windows, sums);
       input.reset();
+      std::vector<at::Tensor> gradients(1);  // nothing left to add
       if (bias) gradients.push_back(channel_sums(dy));
       return gradients;
     };
@@ -111,7 +113,7 @@ class ImageConvolutionTape : public Tape {
   }
 
  private:
-  at::Tensor input_, weight_;
+  at::Tensor input_, weight_, weight_gradient_;
   bool bias_;
   ImageWindows windows_;
   bool sums_, travels_;
@@ -147,8 +149,9 @@ TileResult run_by_kernels(const Convolution& op, const TileRun& run,
   const Patch output{run.output,
                      run.target.defined() ? run.target : empty_image(run.output.shape(), type)};
   const bool travels = static_cast<bool>(run.await_halo);
-  auto tape = std::make_unique<ImageConvolutionTape>(input.data, run.parameters[0], op.bias,
-                                                     windows, run.addend.data.defined(), travels);
+  auto tape =
+      std::make_unique<ImageConvolutionTape>(input.data, run.parameters[0], run.gradient_sums[0],
+                                             op.bias, windows, run.addend.data.defined(), travels);
   const at::Tensor bias = op.bias ? run.parameters[1] : at::Tensor();
   std::vector<Box> rest{run.output};
   if (travels) {

@@ -45,9 +45,11 @@ struct TileRun {
   Box output;         ///< to compute
   Box owned;          ///< the part of it that this rank owns
   std::vector<at::Tensor> parameters;  ///< as listed in the node
-  const Redistribution* pooling;       ///< of a global pooling
-  Patch addend = {};  ///< of a batch norm or convolution: is added to what it makes
-  bool relu = false;  ///< of a batch norm: a ReLU ends its pass
+  /// What the step has added up of their gradients so far: a tape may add its own.
+  std::vector<at::Tensor> gradient_sums;
+  const Redistribution* pooling;  ///< of a global pooling
+  Patch addend = {};              ///< of a batch norm or convolution: is added to what it makes
+  bool relu = false;              ///< of a batch norm: a ReLU ends its pass
   /// While the halo of a convolution's input is on its way: waits for it. Set where that takes time
   /// (between nodes), and then so does the way back: the gradient of the input should come first.
   std::function<void()> await_halo = {};
@@ -58,7 +60,7 @@ struct TileRun {
 
 struct Gradients {
   std::vector<at::Tensor> inputs;      ///< with the boxes of TileRun::inputs, and of its addend
-  std::vector<at::Tensor> parameters;  ///< of trainable ones, in order; undefined: zero
+  std::vector<at::Tensor> parameters;  ///< of trainable ones, in order; undefined: nothing to add
   /// Where set, it makes those of the parameters, while that of the input travels.
   std::function<std::vector<at::Tensor>()> parameters_later = {};
 };

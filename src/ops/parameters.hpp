@@ -26,7 +26,9 @@ class Parameters {
   c10::ScalarType type() const { return type_; }
   /// As listed in the node.
   const std::vector<at::Tensor>& of(int node) const { return values_[node]; }
-  /// Adds to the gradients of the node's trainable parameters, in order; undefined ones are zero.
+  /// What this step has added for each of them so far.
+  const std::vector<at::Tensor>& sums_of(int node) const { return sums_[node]; }
+  /// Adds to the gradients of the node's trainable parameters, in order, unless undefined.
   void add_gradients(int node, const std::vector<at::Tensor>& gradients);
   /// Adds what a batch norm measured over a number of images: one tensor for each of the node's
   /// statistics, in order.

@@ -206,6 +206,7 @@ TileResult StageRunner::Batch::run_node(int id) {
                .output = output,
                .owned = value.owned[runner_.rank()],
                .parameters = parameters_.of(work),
+               .gradient_sums = parameters_.sums_of(work),
                .pooling = runner_.poolings_[id].get(),
                .relu = plan.ends_with_relu(id)};
   for (const Edge& edge : value.reads) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graph/geometry.hpp"
+#include "ops/kernels/packed_bytes.hpp"
 #include "plan/segments.hpp"
 
 namespace mpi4dl {
@@ -207,7 +208,7 @@ class PaperStep {
     if (image_convolution(id)) {
       if (const int from = reads(id)[0].from; !plan_.runs(from) || !plan_.remade(from, rank_))
         keep(id, source(id));
-      const Held packed_weights = take_bytes(parameter_bytes(id));
+      const Held packed_weights = take_bytes(packed_bytes(id));
       return room ? room : take(computed(id));
     }
     if (is_any<Convolution, MaxPool>(what)) {
@@ -243,18 +244,21 @@ class PaperStep {
     if (computed(id).empty()) return;
     for (const Edge& edge : reads(id))
       if (margins_.erase(edge.from) > 0) remade_[edge.from] = take(remade_box(edge.from));
-    const Held parameter_gradients = take_bytes(parameter_bytes(id) * gradient_copies(id));
+    const Held copies_of_parameters = take_bytes(parameter_copies(id));
     if (image_convolution(id)) release(id);  // the gradient of the input comes last
     std::vector<Held> results = differentiate(id, std::move(gradient));
     if (!image_convolution(id)) release(id);
     for (size_t i = 0; i < reads(id).size(); ++i) add(reads(id)[i], std::move(results[i]));
   }
 
-  /// Of a convolution's weights libtorch makes two others on the way, our kernels pack them.
-  int64_t gradient_copies(int id) const {
-    if (!is_any<Convolution>(op(id))) return 1;
-    return image_convolution(id) ? 2 : 3;
+  /// Gradients before they are added to others'. Of a convolution's weights libtorch makes two more
+  /// copies on the way; our kernels add where the sum is, but pack the weights.
+  int64_t parameter_copies(int id) const {
+    if (image_convolution(id)) return packed_bytes(id);
+    return parameter_bytes(id) * (is_any<Convolution>(op(id)) ? 3 : 1);
   }
+
+  int64_t packed_bytes(int id) const { return std::min(parameter_bytes(id), kPackedBytes); }
 
   /// What was kept for this node's backward.
   void release(int id) {

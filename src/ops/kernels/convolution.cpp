@@ -81,13 +81,11 @@ void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWi
   write(product, dx);
 }
 
-at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
-                           const ImageWindows& windows) {
+void add_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                         const at::Tensor& sums) {
   RECORD_USER_SCOPE("mpi4dl::weight_gradient");
-  const at::Tensor input = widened(x), gradient = widened(dy), weights = widened(weight);
-  return by_wide_type(input, [&]<typename T>(T) {
-    return sum_weight_gradient<T>(input, gradient, weights, windows);
-  });
+  by_wide_type(
+      sums, [&]<typename T>(T) { sum_weight_gradient<T>(widened(x), widened(dy), windows, sums); });
 }
 
 }  // namespace mpi4dl

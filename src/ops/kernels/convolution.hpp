@@ -30,8 +30,9 @@ void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& b
 void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWindows& windows,
                    const at::Tensor& dx);
 
-/// The gradient of a weight of this shape; of a bfloat16 weight in float32.
-at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
-                           const ImageWindows& windows);
+/// Adds the gradient of the weight to `sums`, which has the weight's shape and its channels side by
+/// side; where the images are bfloat16, in float32.
+void add_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                         const at::Tensor& sums);
 
 }  // namespace mpi4dl

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/rounding.hpp"
+#include "geometry/interval.hpp"
 #include "ops/kernels/image.hpp"
+#include "ops/kernels/packed_bytes.hpp"
 #include "ops/kernels/register_tiles.hpp"
 
 namespace mpi4dl {
@@ -40,22 +42,48 @@ void pack_rows(const T* from, int64_t rows, int64_t row_stride, int64_t columns,
 /// Convolving, a row is an input channel and a column an output channel; going back it is the other
 /// way round.
 template <typename T>
-at::Tensor pack_panels(const at::Tensor& weight, bool back, int64_t width) {
-  const int64_t row_axis = back ? 0 : 1, column_axis = back ? 1 : 0;
-  const int64_t rows = weight.size(row_axis), columns = weight.size(column_axis);
-  const int64_t height = weight.size(2), across = weight.size(3);
-  at::Tensor packed = at::empty({divide_up(columns, width), height * across, rows, width},
-                                weight.options().memory_format(at::MemoryFormat::Contiguous));
-  T* to = packed.data_ptr<T>();
-  for (int64_t first = 0; first < columns; first += width)
-    for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < across; ++x, to += rows * width)
-        pack_rows(weight.data_ptr<T>() + y * weight.stride(2) + x * weight.stride(3) +
-                      first * weight.stride(column_axis),
-                  rows, weight.stride(row_axis), std::min(width, columns - first),
-                  weight.stride(column_axis), width, to);
-  return packed;
-}
+class Panels {
+ public:
+  Panels(const at::Tensor& weight, bool back, int64_t width)
+      : weight_(weight), row_axis_(back ? 0 : 1), column_axis_(back ? 1 : 0), width_(width) {
+    const int64_t count = divide_up(weight.size(column_axis_), width);
+    const int64_t taps = weight.size(2) * weight.size(3), rows = weight.size(row_axis_);
+    const int64_t bytes = taps * rows * width * static_cast<int64_t>(sizeof(T));
+    at_once_ = std::clamp<int64_t>(kPackedBytes / std::max<int64_t>(bytes, 1), 1, count);
+    packed_ = at::empty({at_once_, taps, rows, width},
+                        weight.options().memory_format(at::MemoryFormat::Contiguous));
+  }
+
+  /// Columns of all panels that are packed at the same time.
+  int64_t columns_at_once() const { return at_once_ * width_; }
+  int64_t tap_stride() const { return packed_.stride(1); }
+  int64_t size() const { return packed_.numel(); }
+
+  /// Packs the panels of the columns from `first` on.
+  void pack(int64_t first) {
+    first_ = first;
+    const int64_t end = std::min(first + columns_at_once(), weight_.size(column_axis_));
+    const int64_t rows = weight_.size(row_axis_);
+    T* to = packed_.data_ptr<T>();
+    for (int64_t column = first; column < end; column += width_)
+      for (int64_t y = 0; y < weight_.size(2); ++y)
+        for (int64_t x = 0; x < weight_.size(3); ++x, to += rows * width_)
+          pack_rows(weight_.data_ptr<T>() + y * weight_.stride(2) + x * weight_.stride(3) +
+                        column * weight_.stride(column_axis_),
+                    rows, weight_.stride(row_axis_), std::min(width_, end - column),
+                    weight_.stride(column_axis_), width_, to);
+  }
+
+  /// The panel that begins with this column, which is packed.
+  const T* panel(int64_t column) const {
+    return packed_.data_ptr<T>() + (column - first_) / width_ * packed_.stride(0);
+  }
+
+ private:
+  at::Tensor weight_, packed_;
+  int64_t row_axis_, column_axis_, width_;
+  int64_t at_once_ = 0, first_ = 0;
+};
 
 /// Rows of one image that are computed through the same taps.
 struct RowPiece {
@@ -85,7 +113,7 @@ class TapProducts {
         y_(product.y),
         addend_(product.addend.defined() ? Image<T>(product.addend) : Image<T>()),
         tiles_(register_tiles<T>(y_.channels)),
-        packed_(pack_panels<T>(product.weight, product.back, tiles_.width)),
+        panels_(product.weight, product.back, tiles_.width),
         bias_(divide_up(y_.channels, tiles_.width) * tiles_.width, T{0}),
         kernel_width_(product.weight.size(3)),
         rows_(product.rows),
@@ -95,14 +123,14 @@ class TapProducts {
         bias_[channel] = product.bias.data_ptr<T>()[channel * product.bias.stride(0)];
   }
 
-  void run(int64_t images) const {
-    const int64_t grain = rows_per_thread(packed_.numel() * y_.width);
-    at::parallel_for(0, images * y_.height, grain, [&](int64_t begin, int64_t end) {
-      std::vector<TapOffset> taps;
-      visit_pieces(rows_, y_.height, begin, end, [&](const RowPiece& piece) {
-        for (const TapRun& columns : columns_) multiply(piece, columns, taps);
-      });
-    });
+  void run(int64_t images) {
+    const int64_t grain = rows_per_thread(panels_.size() * y_.width);
+    for (channels_.begin = 0; channels_.begin < y_.channels; channels_.begin = channels_.end) {
+      channels_.end = std::min(channels_.begin + panels_.columns_at_once(), y_.channels);
+      panels_.pack(channels_.begin);
+      at::parallel_for(0, images * y_.height, grain,
+                       [&](int64_t begin, int64_t end) { multiply_rows(begin, end); });
+    }
   }
 
  private:
@@ -115,6 +143,14 @@ class TapProducts {
     const T *x, *addend;
     T* y;
   };
+
+  /// Of all images' rows [begin, end), the channels whose panels are packed.
+  void multiply_rows(int64_t begin, int64_t end) const {
+    std::vector<TapOffset> taps;
+    visit_pieces(rows_, y_.height, begin, end, [&](const RowPiece& piece) {
+      for (const TapRun& columns : columns_) multiply(piece, columns, taps);
+    });
+  }
 
   void multiply(const RowPiece& piece, const TapRun& columns, std::vector<TapOffset>& taps) const {
     const TapRun& rows = *piece.rows;
@@ -145,16 +181,15 @@ class TapProducts {
                 const std::vector<TapOffset>& taps) const {
     const int64_t bytes = line.length * x_.channels * static_cast<int64_t>(sizeof(T));
     const int64_t at_once = std::max<int64_t>(1, kCachedBytes / std::max<int64_t>(bytes, 1));
-    const int64_t panel_size = packed_.stride(0);
     for (int64_t begin = 0; begin < lines.length; begin += at_once)
-      for (int64_t first = 0; first < y_.channels; first += tiles_.width)
+      for (int64_t first = channels_.begin; first < channels_.end; first += tiles_.width)
         for (int64_t i = begin; i < std::min(begin + at_once, lines.length); ++i)
           tiles_.multiply({.x = start.x + i * lines.x_pitch,
                            .x_pitch = line.x_pitch,
                            .channels = x_.channels,
                            .taps = taps.data(),
                            .tap_count = static_cast<int64_t>(taps.size()),
-                           .panel = packed_.data_ptr<T>() + first / tiles_.width * panel_size,
+                           .panel = panels_.panel(first),
                            .bias = bias_.data() + first,
                            .addend = start.addend == nullptr
                                          ? nullptr
@@ -171,14 +206,15 @@ class TapProducts {
     for (const Tap& row : rows.taps)
       for (const Tap& column : columns.taps)
         taps.push_back({row.from * x_.row_stride + column.from * x_.pixel_stride,
-                        (row.index * kernel_width_ + column.index) * packed_.stride(1)});
+                        (row.index * kernel_width_ + column.index) * panels_.tap_stride()});
   }
 
   static constexpr int64_t kShortLine = 6;
 
   Image<T> x_, y_, addend_;
   const RegisterTiles<T>& tiles_;
-  at::Tensor packed_;
+  Panels<T> panels_;
+  Interval channels_;  // whose panels are packed
   std::vector<T> bias_;
   int64_t kernel_width_;
   const std::vector<TapRun>&rows_, &columns_;

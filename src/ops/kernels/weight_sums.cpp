@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
 #include "ops/kernels/image.hpp"
@@ -119,31 +120,25 @@ class WeightGradient {
 }  // namespace
 
 template <typename T>
-at::Tensor sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
-                               const ImageWindows& windows) {
-  const auto zeros = [&] {
-    return at::zeros({weight.size(0), weight.size(2), weight.size(3), weight.size(1)},
-                     weight.options().memory_format(at::MemoryFormat::Contiguous));
-  };
-  const int64_t grain = rows_per_thread(weight.numel() * dy.size(3));
+void sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                         const at::Tensor& sums) {
+  const at::Tensor whole = sums.permute({0, 2, 3, 1});
+  ensure(whole.is_contiguous(), "gradients of a weight are summed up with channels side by side");
+  const int64_t grain = rows_per_thread(sums.numel() * dy.size(3));
   const int64_t rows = dy.size(0) * dy.size(2);
   const int64_t shares = std::min<int64_t>(at::get_num_threads(), divide_up(rows, grain));
-  std::vector<at::Tensor> by_thread;  // made here: only this thread's memory is metered
-  for (int64_t share = 0; share < std::max<int64_t>(shares, 1); ++share)
-    by_thread.push_back(zeros());
+  std::vector<at::Tensor> by_thread{whole};  // made here: only this thread's memory is metered
+  while (std::ssize(by_thread) < shares) by_thread.push_back(at::zeros_like(whole));
   at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     WeightGradient<T>(x, dy, windows)
         .add_rows(begin, end, by_thread[at::get_thread_num()].data_ptr<T>());
   });
-  for (size_t thread = 1; thread < by_thread.size(); ++thread) by_thread[0].add_(by_thread[thread]);
-  return by_thread[0].permute({0, 3, 1, 2});
+  for (size_t thread = 1; thread < by_thread.size(); ++thread) whole.add_(by_thread[thread]);
 }
 
-template at::Tensor sum_weight_gradient<float>(const at::Tensor& x, const at::Tensor& dy,
-                                               const at::Tensor& weight,
-                                               const ImageWindows& windows);
-template at::Tensor sum_weight_gradient<double>(const at::Tensor& x, const at::Tensor& dy,
-                                                const at::Tensor& weight,
-                                                const ImageWindows& windows);
+template void sum_weight_gradient<float>(const at::Tensor& x, const at::Tensor& dy,
+                                         const ImageWindows& windows, const at::Tensor& sums);
+template void sum_weight_gradient<double>(const at::Tensor& x, const at::Tensor& dy,
+                                          const ImageWindows& windows, const at::Tensor& sums);
 
 }  // namespace mpi4dl

@@ -4,10 +4,10 @@
 
 namespace mpi4dl {
 
-/// The gradient of a convolution's weight: sums over pixels of gradients times what their taps have
-/// read. Exists for float and double.
+/// Adds the gradient of a convolution's weight to `sums`: sums over pixels of gradients times what
+/// their taps have read. Exists for float and double.
 template <typename T>
-at::Tensor sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
-                               const ImageWindows& windows);
+void sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                         const at::Tensor& sums);
 
 }  // namespace mpi4dl

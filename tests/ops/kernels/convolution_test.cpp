@@ -103,11 +103,29 @@ class ConvolutionKernels : public ::testing::TestWithParam<Precision> {
     convolve_back(c.dy, c.weight, c.windows, dx);
     expect_close(dx, whole.narrow(2, c.windows[0].padding, c.x.size(2))
                          .narrow(3, c.windows[1].padding, c.x.size(3)));
-    expect_close(weight_gradient(c.x, c.dy, c.weight, c.windows), weight);
+    const at::Tensor before = at::randn(c.weight.sizes(), at::kDouble)
+                                  .to(GetParam().type == at::kDouble ? at::kDouble : at::kFloat)
+                                  .contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor sums = before.clone();
+    add_weight_gradient(c.x, c.dy, c.windows, sums);
+    expect_close(sums, weight + wide(before));
   }
 
   Dice dice_{11};
 };
+
+// Of which only a part is packed at a time.
+TEST_P(ConvolutionKernels, EqualLibtorchWithLargeWeights) {
+  for (const auto& [in, out] : std::vector<std::pair<int64_t, int64_t>>{{256, 130}, {70, 512}}) {
+    Case c{.windows = {Window{3, 1, 1, 1}, Window{3, 2, 1, 1}},
+           .after = {1, 1},
+           .x = draw({2, in, 5, 7}),
+           .weight = at::randn({out, in, 3, 3}, at::kDouble).to(GetParam().type),
+           .bias = {},
+           .dy = draw({2, out, 5, 4})};
+    expect_equal_to_libtorch(c);
+  }
+}
 
 TEST_P(ConvolutionKernels, EqualLibtorch) {
   const auto turns = static_cast<int64_t>(seeds(150).size());
