@@ -1,39 +1,61 @@
 #!/usr/bin/env bash
 # scaling.sh [--quick]: what a pixel costs as images grow, and what tiles cost on one machine.
-# ResNet-29 v2; takes some minutes.
+# ResNet-29 v2; takes some minutes. All runs take turns, in rounds, so that a slow minute of the
+# machine does not hit one of them alone.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-model=(--model resnet --depth 29 --global-pool-head --batch-size 1 --against nothing
-       --warmup 1 --iterations "$(iterations 7 3)")
+rounds=$(iterations 3 1)
+model=(--model resnet --depth 29 --global-pool-head --batch-size 1 --against nothing --warmup 1)
+declare -A image_steps=([128]=25 [256]=9 [512]=3 [1024]=2)
+grids=(1x1 1x2 2x2 2x3 3x3)
+
+ranks_of() { echo $((${1%x*} * ${1#*x})); }
+
+run_round() {
+  local size grid ranks
+  for size in "${!image_steps[@]}"; do
+    race "image-$size-$1" 4 "${model[@]}" --iterations "${image_steps[$size]}" --stages 2x2 --image-size "$size"
+  done
+  for grid in "${grids[@]}"; do
+    ranks=$(ranks_of "$grid")
+    race "tiles-$ranks-$1" "$ranks" "${model[@]}" --iterations 2 --stages "$grid" --image-size 768
+  done
+}
+
+# median_of NAME PYTHON: of an expression about the figures `r` of a run, over all rounds.
+median_of() {
+  local round
+  for round in $(seq "$rounds"); do figure "$1-$round" "$2"; done |
+    python3 -c 'import statistics, sys; print(statistics.median(map(float, sys.stdin)))'
+}
 
 # Images from 128² to 1024² on four tiles: time and memory of each pixel. What does not depend on the
 # image is not counted: parameters, their gradients and momenta, 12 bytes each.
 images() {
-  local size parameters
+  local size seconds bytes parameters
   printf '\n| image, 4 tiles | s/step | µs a pixel | bytes a pixel, largest rank, without parameters |\n|---|---|---|---|\n'
   parameters=$("$mpi4dl" plan --model resnet --depth 29 --global-pool-head | grep -oP '[0-9]+(?= parameters)' | head -n 1)
   for size in 128 256 512 1024; do
-    race "image-$size" 4 "${model[@]}" --stages 2x2 --image-size $size >&2
-    figure "image-$size" "'| $size² | %.4f | %.3f | %.0f |' % (
-      sorted(r['seconds'])[len(r['seconds']) // 2],
-      1e6 * sorted(r['seconds'])[len(r['seconds']) // 2] / $size**2, (max(r['peak_bytes']) - 12 * $parameters) / $size**2)"
+    seconds=$(median_of "image-$size" "sorted(r['seconds'])[len(r['seconds']) // 2]")
+    bytes=$(median_of "image-$size" "max(r['peak_bytes']) - 12 * $parameters")
+    awk "BEGIN { pixels = $size^2
+      printf \"| $size² | %.4f | %.1f | %.0f |\n\", $seconds, 1e6 * $seconds / pixels, $bytes / pixels }"
   done
 }
 
 # One to nine tiles of the same image: CPU time of all ranks together. One rank uses all cores, as
 # the tiles do together: a core that computes alone is faster.
 tiles() {
-  local grid ranks cpu one=""
+  local grid cpu one=""
   printf '\n| tiles of 768² | CPU s of all ranks | over one rank |\n|---|---|---|\n'
-  for grid in 1x1 1x2 2x2 2x3 3x3; do
-    ranks=$((${grid%x*} * ${grid#*x}))
-    race "tiles-$ranks" "$ranks" "${model[@]}" --stages $grid --image-size 768 >&2
-    cpu=$(figure "tiles-$ranks" 'round(sum(k["cpu_s"] for k in r["ranks"]), 3)')
+  for grid in "${grids[@]}"; do
+    cpu=$(median_of "tiles-$(ranks_of "$grid")" 'sum(k["cpu_s"] for k in r["ranks"])')
     one=${one:-$cpu}
-    printf '| %s | %s | %s |\n' $grid "$cpu" "$(awk "BEGIN { printf \"%+.1f %%\", 100 * ($cpu / $one - 1) }")"
+    awk "BEGIN { printf \"| $grid | %.2f | %+.1f %% |\n\", $cpu, 100 * ($cpu / $one - 1) }"
   done
 }
 
+for round in $(seq "$rounds"); do run_round "$round"; done
 images
 tiles
