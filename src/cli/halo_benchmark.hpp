@@ -55,9 +55,8 @@ class HaloBenchmark {
 
  private:
   void fill_owned();
-  void exchange() { halo_->run(tile(), buffer_); }
+  void exchange() { halo_->run(tile_, buffer_); }
   void exchange_bare();
-  Patch tile() const { return {owned_, buffer_.view(owned_)}; }
   at::Tensor convolve() const;
   at::Tensor convolve_overlapped();
   Box inputs_of(const Box& outputs) const;
@@ -72,6 +71,7 @@ class HaloBenchmark {
   Box image_, owned_;
   std::vector<std::vector<Box>> needed_;  // of every rank
   Patch buffer_;                          // needed box and padding
+  Patch tile_;                            // the owned part of it
   Patch gradient_;
   at::Tensor weight_;
   std::unique_ptr<Redistribution> halo_;

@@ -78,24 +78,6 @@ void Arena::release(const Block& block) {
   pool_.release(block.offset);
 }
 
-int64_t Arena::allocate_flag() {
-  if (const std::lock_guard lock(mutex_); !free_flags_.empty()) {
-    const int64_t offset = free_flags_.back();
-    free_flags_.pop_back();
-    return offset;
-  }
-  const Block page = allocate(kPage);
-  const std::lock_guard lock(mutex_);
-  for (int64_t at = kCacheLine; at < kPage; at += kCacheLine)
-    free_flags_.push_back(page.offset + at);
-  return page.offset;
-}
-
-void Arena::release_flag(int64_t offset) {
-  const std::lock_guard lock(mutex_);
-  free_flags_.push_back(offset);
-}
-
 int64_t Arena::used() const {
   const std::lock_guard lock(mutex_);
   return pool_.end();

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include "comm/block_pool.hpp"
 
@@ -42,11 +41,6 @@ class Arena {
   Block allocate(int64_t bytes);
   void release(const Block& block);
 
-  /// The offset of a word with a cache line of its own, so that ranks that poll do not disturb
-  /// each other.
-  int64_t allocate_flag();
-  void release_flag(int64_t offset);
-
   int descriptor() const { return descriptor_; }
   int64_t capacity() const { return capacity_; }
   std::byte* base() const { return file_.base(); }
@@ -62,8 +56,7 @@ class Arena {
 
   mutable std::mutex mutex_;
   BlockPool pool_;
-  int64_t huge_ = 0;                 // how far huge pages were asked for
-  std::vector<int64_t> free_flags_;  // offsets
+  int64_t huge_ = 0;  // how far huge pages were asked for
 };
 
 }  // namespace mpi4dl

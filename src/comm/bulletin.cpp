@@ -50,13 +50,13 @@ Bulletin* Bulletin::of(const Communicator& comm) {
 
 Bulletin::Bulletin(const Communicator& comm) {
   if (!share_memory(comm)) return;
-  SharedMemory& memory = *comm.context().shared_memory;
+  memory_ = comm.context().shared_memory;
   const std::array<int64_t, 1> bytes{kCacheLine + 2 * kCapacity};
-  memory_ = memory.empty(bytes, c10::ScalarType::Byte, c10::MemoryFormat::Contiguous);
-  posted(static_cast<std::byte*>(memory_.data_ptr())).store(0, std::memory_order_relaxed);
-  const auto offsets = all_gather(comm, *memory.offset_of(memory_));
+  board_ = memory_->empty(bytes, c10::ScalarType::Byte, c10::MemoryFormat::Contiguous);
+  posted(static_cast<std::byte*>(board_.data_ptr())).store(0, std::memory_order_relaxed);
+  const auto offsets = all_gather(comm, *memory_->offset_of(board_));
   for (int rank = 0; rank < comm.size(); ++rank)
-    boards_.push_back(memory.address(comm.world_rank(rank), offsets[rank]));
+    boards_.push_back(memory_->address(comm.world_rank(rank), offsets[rank]));
 }
 
 std::atomic<int64_t>& Bulletin::posted(std::byte* board) {
@@ -75,17 +75,13 @@ void Bulletin::all_reduce(std::span<std::byte> values, int count, MPI_Datatype t
   std::byte* own = boards_[comm.rank()];
   std::ranges::copy(values, place(own));
   posted(own).store(turn_, std::memory_order_release);
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (rank != comm.rank()) memory_->ring(comm.world_rank(rank));
   for (int rank = 0; rank < comm.size(); ++rank) {
     const auto there = [&] {
       return posted(boards_[rank]).load(std::memory_order_acquire) >= turn_;
     };
-    if (!there())
-      wait_until(
-          [&] {
-            comm.progress();  // somebody may wait for a message of ours
-            return there();
-          },
-          comm.context(), reason);
+    comm.await(there, reason);
     if (rank == 0) {
       std::copy_n(place(boards_[rank]), values.size(), values.data());
     } else {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace mpi4dl {
 
 class Communicator;
+class SharedMemory;
 
 /// Small all-reductions between the ranks of a node, through memory that they share.
 ///
@@ -42,7 +44,8 @@ class Bulletin {
   static std::atomic<int64_t>& posted(std::byte* board);
   std::byte* place(std::byte* board) const;
 
-  at::Tensor memory_;               // this rank's board: its count, then the two places
+  std::shared_ptr<SharedMemory> memory_;
+  at::Tensor board_;                // this rank's: its count, then the two places
   std::vector<std::byte*> boards_;  // of all ranks
   int64_t turn_ = 0;
 };

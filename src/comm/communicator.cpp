@@ -187,6 +187,17 @@ void Communicator::progress() const {
   mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, handle(), &found, MPI_STATUS_IGNORE));
 }
 
+void Communicator::await(const std::function<bool()>& done,
+                         const std::function<WaitReason()>& reason) const {
+  wait_until(
+      [&] {
+        if (done()) return true;
+        progress();
+        return false;
+      },
+      *context_, reason);
+}
+
 void Communicator::barrier() const {
   Pending pending(context_, reason("barrier", 0), nullptr);
   mpi(MPI_Ibarrier(handle(), pending.add_request()));

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,9 @@ class Communicator {
   void broadcast(at::Tensor& tensor, int root) const;
   /// Lets MPI work on messages in flight while this rank waits for something else.
   void progress() const;
+  /// Waits until `done()`, which another rank of the node brings about and then rings; MPI works on
+  /// messages in flight meanwhile.
+  void await(const std::function<bool()>& done, const std::function<WaitReason()>& reason) const;
   /// Waits for all ranks. Collective.
   void barrier() const;
   /// The same number of bytes from each rank, in rank order, on every rank. Collective.

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <new>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/memory_units.hpp"
 #include "comm/communicator.hpp"
 #include "comm/memory_meter.hpp"
 
@@ -17,7 +19,7 @@ namespace {
 /// How a rank's arena is found, and by what it is recognised: another container may see another
 /// process under the same number.
 struct Door {
-  int64_t process, descriptor, device, file;
+  int64_t process, descriptor, device, file, doorbell;
 };
 
 std::pair<int64_t, int64_t> identity(int descriptor) {
@@ -38,6 +40,11 @@ MappedFile open_door(const Door& door, int64_t bytes) {
 
 }  // namespace
 
+SharedMemory::SharedMemory() {
+  if (arena_.base() == nullptr) return;
+  doorbell_ = new (arena_.base() + arena_.allocate(kCacheLine).offset) Doorbell;
+}
+
 std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node) {
   std::shared_ptr<SharedMemory> memory(new SharedMemory);
   const int mapped = memory->map_peers(node) ? 1 : 0;
@@ -48,13 +55,15 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node) {
 
 bool SharedMemory::map_peers(const Communicator& node) {
   const auto [device, file] = identity(arena_.descriptor());
-  const auto doors = all_gather(node, Door{getpid(), arena_.descriptor(), device, file});
+  const int64_t doorbell = reinterpret_cast<std::byte*>(doorbell_) - arena_.base();
+  const auto doors = all_gather(node, Door{getpid(), arena_.descriptor(), device, file, doorbell});
   for (int rank = 0; rank < node.size(); ++rank) {
     MappedFile mapping;
     if (rank != node.rank()) mapping = open_door(doors[rank], arena_.capacity());
     std::byte* base = rank == node.rank() ? arena_.base() : mapping.base();
     if (base == nullptr) return false;
-    peers_.push_back({node.world_rank(rank), std::move(mapping), base});
+    auto* bell = reinterpret_cast<Doorbell*>(base + doors[rank].doorbell);
+    peers_.push_back({node.world_rank(rank), std::move(mapping), base, bell});
   }
   return true;
 }
@@ -78,36 +87,28 @@ at::Tensor SharedMemory::empty(std::span<const int64_t> shape, c10::ScalarType t
 
 std::optional<int64_t> SharedMemory::offset_of(const at::Tensor& tensor) const {
   if (!tensor.is_cpu()) return std::nullopt;
-  const auto* data = static_cast<const std::byte*>(tensor.data_ptr());
+  return offset_of(static_cast<const std::byte*>(tensor.data_ptr()));
+}
+
+std::optional<int64_t> SharedMemory::offset_of(const std::byte* data) const {
   const int64_t offset = data - arena_.base();
   if (offset < 0 || offset >= arena_.capacity()) return std::nullopt;
   return offset;
 }
 
-std::byte* SharedMemory::address(int world_rank, int64_t offset) const {
+const SharedMemory::Peer* SharedMemory::find(int world_rank) const {
   for (const Peer& peer : peers_)
-    if (peer.world_rank == world_rank) return peer.base + offset;
+    if (peer.world_rank == world_rank) return &peer;
   return nullptr;
 }
 
-SharedMemory::Flag SharedMemory::lower_flag() {
-  Flag flag;
-  flag.offset_ = arena_.allocate_flag();
-  auto* word = reinterpret_cast<std::atomic<int>*>(arena_.base() + flag.offset_);
-  word->store(0, std::memory_order_relaxed);
-  flag.word_ = {word, [self = shared_from_this(), offset = flag.offset_](std::atomic<int>*) {
-                  self->arena_.release_flag(offset);
-                }};
-  return flag;
+std::byte* SharedMemory::address(int world_rank, int64_t offset) const {
+  const Peer* peer = find(world_rank);
+  return peer == nullptr ? nullptr : peer->base + offset;
 }
 
-void SharedMemory::raise_flag(int world_rank, int64_t offset) const {
-  reinterpret_cast<std::atomic<int>*>(address(world_rank, offset))
-      ->store(1, std::memory_order_release);
-}
-
-bool SharedMemory::Flag::raised() const {
-  return word_->load(std::memory_order_acquire) == 1;
+void SharedMemory::ring(int world_rank) const {
+  find(world_rank)->doorbell->ring();
 }
 
 int64_t SharedMemory::reserved_bytes() const {

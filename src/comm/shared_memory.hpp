@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/MemoryFormat.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "comm/arena.hpp"
+#include "comm/doorbell.hpp"
 
 namespace mpi4dl {
 
@@ -33,17 +33,17 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   /// An uninitialised tensor in this rank's arena; the tensor keeps the arena alive.
   at::Tensor empty(std::span<const int64_t> shape, c10::ScalarType type, c10::MemoryFormat format);
 
-  /// Where the tensor lies in this rank's arena, if it does.
+  /// Where the tensor, or what is at this address, lies in this rank's arena, if it does.
   std::optional<int64_t> offset_of(const at::Tensor& tensor) const;
+  std::optional<int64_t> offset_of(const std::byte* data) const;
 
   /// Address of a byte of another rank's arena; null where that rank is on another node.
   std::byte* address(int world_rank, int64_t offset) const;
   bool reaches(int world_rank) const { return address(world_rank, 0) != nullptr; }
 
-  /// A flag in this rank's arena, lowered; other ranks of the node raise it by its offset.
-  class Flag;
-  Flag lower_flag();
-  void raise_flag(int world_rank, int64_t offset) const;
+  /// Where this rank sleeps while it waits, and how another rank of the node is woken.
+  Doorbell& doorbell() const { return *doorbell_; }
+  void ring(int world_rank) const;
 
   /// Bytes of the arena that were ever in use.
   int64_t reserved_bytes() const;
@@ -53,25 +53,15 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
     int world_rank;
     MappedFile mapping;  // none for this rank itself
     std::byte* base;
+    Doorbell* doorbell;
   };
-  SharedMemory() = default;
+  SharedMemory();
+  const Peer* find(int world_rank) const;
   bool map_peers(const Communicator& node);
 
   Arena arena_;
   std::vector<Peer> peers_;
-};
-
-/// One flag; lives in the arena until it is dropped.
-class SharedMemory::Flag {
- public:
-  Flag() = default;
-  bool raised() const;
-  int64_t offset() const { return offset_; }
-
- private:
-  friend class SharedMemory;
-  std::shared_ptr<std::atomic<int>> word_;
-  int64_t offset_ = 0;
+  Doorbell* doorbell_ = nullptr;  // in the arena
 };
 
 /// A tensor that other ranks of the node may read where that is possible, an ordinary one

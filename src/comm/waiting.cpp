@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/idle_section.hpp"
+#include "comm/shared_memory.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -15,10 +16,10 @@ struct Patience {
   int64_t spins, yields;  ///< then it sleeps
 };
 
-// A poll of MPI costs about 0.1 us: with a core to itself a rank spins for about a tenth of a
-// millisecond. Otherwise it leaves the core to the rank it waits for almost at once, and sleeps
-// soon: to the kernel a rank that yields is at work, so it would not move another rank to this
-// core.
+// A turn asks MPI, which costs up to a microsecond: with a core to itself a rank spins for some
+// tenths of a millisecond. Otherwise it leaves the core to the rank it waits for almost at once,
+// and sleeps soon: to the kernel a rank that yields is at work, so it would not move another rank
+// to this core.
 constexpr Patience kAlone{.spins = 1000, .yields = 2000};
 constexpr Patience kCrowded{.spins = 20, .yields = 200};
 constexpr auto kSleep = std::chrono::microseconds(50);
@@ -42,9 +43,21 @@ void Waiting::pause(const std::function<WaitReason()>& reason) {
     sched_yield();
     if (turn % kTurnsPerClockCheck == 0) check_time(reason);
   } else {
-    std::this_thread::sleep_for(kSleep);
+    sleep();
     check_time(reason);
   }
+}
+
+/// Not for long: a message of MPI does not ring.
+void Waiting::sleep() {
+  if (!context_.shared_memory) {
+    std::this_thread::sleep_for(kSleep);
+    return;
+  }
+  Doorbell& bell = context_.shared_memory->doorbell();
+  if (listening_) bell.sleep(kSleep);
+  bell.listen();
+  listening_ = true;
 }
 
 void Waiting::check_time(const std::function<WaitReason()>& reason) {

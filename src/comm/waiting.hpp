@@ -19,7 +19,8 @@ struct WaitReason {
 };
 
 /// Polite, watched waiting: spins while an answer is likely within microseconds, then yields, then
-/// sleeps, because ranks often outnumber cores; throws Error after the context's time-out.
+/// sleeps by its doorbell, because ranks often outnumber cores; throws Error after the context's
+/// time-out.
 class Waiting {
  public:
   explicit Waiting(const CommContext& context) : context_(context) {}
@@ -28,11 +29,13 @@ class Waiting {
   void pause(const std::function<WaitReason()>& reason);
 
  private:
+  void sleep();
   void check_time(const std::function<WaitReason()>& reason);
 
   const CommContext& context_;
   int64_t turns_ = 0;
   std::chrono::steady_clock::time_point start_{};
+  bool listening_ = false;  // to the doorbell
 };
 
 /// Waits until `done()`; for conditions other than MPI requests.

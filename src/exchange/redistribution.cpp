@@ -58,14 +58,14 @@ struct Redistribution::Flight::State {
   static Flight launch(Combine how, const Link& link, const std::vector<Route>& sends,
                        const std::vector<Route>& receives, const std::vector<Box>& local,
                        const Patch& from, const Patch& to) {
-    const CommContext& context = link.comm.context();
+    const CommContext& context = link.comm().context();
     const IdleSection section(context, &IdleTime::communication);
     auto state = std::make_unique<State>(State{context, how, to, {}, {}});
     state->incoming.reserve(receives.size());
-    for (const Route& route : receives)
-      state->incoming.emplace_back(link, route, to, /*in_place=*/how == Combine::copy);
+    for (size_t i = 0; i < receives.size(); ++i)
+      state->incoming.emplace_back(link, i, receives[i], to, /*in_place=*/how == Combine::copy);
     state->outgoing.reserve(sends.size());
-    for (const Route& route : sends) state->outgoing.emplace_back(link, route, from);
+    for (size_t i = 0; i < sends.size(); ++i) state->outgoing.emplace_back(link, i, sends[i], from);
     combine_local(how, local, from, to);
     return Flight(std::move(state));
   }
@@ -88,25 +88,30 @@ bool Redistribution::Flight::sent() {
 
 Redistribution::Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
                                const std::vector<std::vector<Box>>& needed, std::string name)
-    : comm_(comm),
-      routes_(find_routes(owned, needed, comm.rank())),
-      name_(std::move(name)),
-      first_tag_(comm.reserve_tags(2)) {}
+    : routes_(find_routes(owned, needed, comm.rank())), name_(std::move(name)) {
+  const int tag = comm.reserve_tags(2);
+  forward_ = std::make_unique<Link>(comm, tag, routes_.send, routes_.receive);
+  adjoint_ = std::make_unique<Link>(comm, tag + 1, routes_.receive, routes_.send);
+}
+
+Redistribution::~Redistribution() = default;
+
+const Communicator& Redistribution::comm() const {
+  return forward_->comm();
+}
 
 bool Redistribution::leaves_node() const {
-  const auto far = [this](const Route& route) { return !Link{comm_, 0}.same_node(route.peer); };
-  return std::any_of(routes_.send.begin(), routes_.send.end(), far) ||
-         std::any_of(routes_.receive.begin(), routes_.receive.end(), far);
+  return forward_->leaves_node();
 }
 
 Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to) const {
-  return Flight::State::launch(Combine::copy, Link{comm_, first_tag_}, routes_.send,
-                               routes_.receive, routes_.local, from, to);
+  return Flight::State::launch(Combine::copy, *forward_, routes_.send, routes_.receive,
+                               routes_.local, from, to);
 }
 
 Redistribution::Flight Redistribution::start_adjoint(const Patch& to, const Patch& from) const {
-  return Flight::State::launch(Combine::add, Link{comm_, first_tag_ + 1}, routes_.receive,
-                               routes_.send, routes_.local, to, from);
+  return Flight::State::launch(Combine::add, *adjoint_, routes_.receive, routes_.send,
+                               routes_.local, to, from);
 }
 
 }  // namespace mpi4dl

@@ -10,6 +10,8 @@
 
 namespace mpi4dl {
 
+class Link;
+
 /// All data movement in one primitive: from boxes owned to boxes needed.
 ///
 /// A halo exchange, a join of tiles, a scatter and a batch resplit differ only in who owns and who
@@ -45,6 +47,10 @@ class Redistribution {
   /// All ranks make their redistributions on a communicator in the same order.
   Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
                  const std::vector<std::vector<Box>>& needed, std::string name);
+  /// Waits until peers on this node have what was sent to them.
+  ~Redistribution();
+  Redistribution(const Redistribution&) = delete;
+  Redistribution& operator=(const Redistribution&) = delete;
 
   /// Fills the needed boxes of this rank in `to` from the owned boxes in everybody's `from`.
   /// Where `to` is a buffer around `from` (same memory), only the halo moves. Elements of `to`
@@ -61,14 +67,13 @@ class Redistribution {
   bool leaves_node() const;
 
   const Routes& routes() const { return routes_; }
-  const Communicator& comm() const { return comm_; }
+  const Communicator& comm() const;
   const std::string& name() const { return name_; }
 
  private:
-  Communicator comm_;
   Routes routes_;
   std::string name_;
-  int first_tag_;  // forward; the next one is the adjoint's
+  std::unique_ptr<const Link> forward_, adjoint_;
 };
 
 }  // namespace mpi4dl

@@ -184,6 +184,10 @@ bool is_packed(const Strided& values) {
   return true;
 }
 
+int64_t row_bytes(const Strided& values) {
+  return plan_loops(values, values).run_bytes;
+}
+
 at::Tensor as_tensor(const Strided& values) {
   const auto axes = static_cast<size_t>(values.axes);
   return at::from_blob(values.data, at::IntArrayRef(values.shape.data(), axes),

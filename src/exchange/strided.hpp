@@ -30,6 +30,9 @@ Strided packed(std::byte* data, const Box& box, c10::ScalarType type);
 /// True where the values are one piece of memory in packed order.
 bool is_packed(const Strided& values);
 
+/// Bytes of a row that lie side by side.
+int64_t row_bytes(const Strided& values);
+
 /// A tensor over the same memory, which the caller keeps alive.
 at::Tensor as_tensor(const Strided& values);
 

@@ -2,13 +2,23 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/memory_units.hpp"
+#include "comm/shared_memory.hpp"
+
 namespace mpi4dl {
 namespace {
 
-template <typename T>
-std::span<std::byte> bytes_of(const std::shared_ptr<T>& object) {
-  return std::as_writable_bytes(std::span(object.get(), 1));
-}
+/// What a letter says: where pixels lie in their owner's shared memory.
+struct Whereabouts {
+  int64_t packed = 0;  // 1: all boxes of the route, one after the other; 0: in their patch
+  int64_t offset = 0;
+  std::array<int64_t, Box::kMaxAxes> begin{};
+  std::array<int64_t, Box::kMaxAxes> stride{};
+};
 
 std::span<std::byte> bytes_of(const Strided& values) {
   return {values.data, static_cast<size_t>(values.elements()) * c10::elementSize(values.type)};
@@ -18,6 +28,10 @@ std::byte* data_of(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
 
+int64_t bytes_on(const Route& route, const Patch& from) {
+  return route.elements() * static_cast<int64_t>(from.data.element_size());
+}
+
 /// The only box of a route, if its pixels are one piece of memory that MPI can use directly.
 std::optional<Strided> one_piece(const Route& route, const Patch& patch,
                                  const CommContext& context) {
@@ -25,6 +39,16 @@ std::optional<Strided> one_piece(const Route& route, const Patch& patch,
     return std::nullopt;
   const Strided values = strided(patch, route.boxes[0]);
   return is_packed(values) ? std::optional(values) : std::nullopt;
+}
+
+/// Pixels of fewer bytes than a cache line share it with pixels that their owner writes, so a peer
+/// that reads them one by one waits for each.
+bool fits_letter(const Route& route, const Patch& from) {
+  constexpr int64_t kFew = 8 * 1024, kFewInPieces = 64 * 1024;
+  const int64_t bytes = bytes_on(route, from);
+  if (bytes <= kFew) return true;
+  const auto in_pieces = [&](const Box& box) { return row_bytes(strided(from, box)) < kCacheLine; };
+  return bytes <= kFewInPieces && std::ranges::any_of(route.boxes, in_pieces);
 }
 
 void pack(const Route& route, const Patch& from, std::byte* data) {
@@ -59,108 +83,135 @@ Strided locate(const Whereabouts& where, std::byte* data, const Box& box, c10::S
   return view;
 }
 
-}  // namespace
-
-bool Link::same_node(int peer) const {
+template <typename End>
+std::vector<std::unique_ptr<End>> mailboxes(const Communicator& comm, int tag,
+                                            const std::vector<Route>& routes) {
   const auto& memory = comm.context().shared_memory;
-  return memory && memory->reaches(comm.world_rank(peer));
+  std::vector<std::unique_ptr<End>> ends;
+  for (const Route& route : routes) {
+    const bool same_node = memory && memory->reaches(comm.world_rank(route.peer));
+    ends.push_back(same_node ? std::make_unique<End>(comm, route.peer, tag) : nullptr);
+  }
+  return ends;
 }
 
-Outgoing::Outgoing(const Link& link, const Route& route, const Patch& from)
-    : comm_(&link.comm), route_(&route) {
-  Traffic& sent = link.comm.context().sent;
+}  // namespace
+
+Link::Link(const Communicator& comm, int tag, const std::vector<Route>& sends,
+           const std::vector<Route>& receives)
+    : comm_(comm),
+      tag_(tag),
+      outboxes_(mailboxes<Outbox>(comm, tag, sends)),
+      inboxes_(mailboxes<Inbox>(comm, tag, receives)) {}
+
+bool Link::leaves_node() const {
+  const auto far = [](const auto& end) { return !end; };
+  return std::ranges::any_of(outboxes_, far) || std::ranges::any_of(inboxes_, far);
+}
+
+Outgoing::Outgoing(const Link& link, size_t number, const Route& route, const Patch& from)
+    : comm_(&link.comm()), route_(&route), outbox_(link.outbox(number)) {
+  Traffic& sent = comm_->context().sent;
   sent.messages += 1;
-  sent.bytes += route.elements() * static_cast<int64_t>(from.data.element_size());
-  if (link.same_node(route.peer)) {
-    send_note(link, route, from);
+  sent.bytes += bytes_on(route, from);
+  if (outbox_ != nullptr) {
+    send_letter(from);
   } else {
-    send_message(link, route, from);
+    send_message(link, from);
   }
 }
 
-void Outgoing::send_message(const Link& link, const Route& route, const Patch& from) {
-  const Communicator& comm = link.comm;
-  if (const auto piece = one_piece(route, from, comm.context())) {
-    message_ =
-        comm.send(bytes_of(*piece), std::make_shared<at::Tensor>(from.data), route.peer, link.tag);
+void Outgoing::send_message(const Link& link, const Patch& from) {
+  const Route& route = *route_;
+  if (const auto piece = one_piece(route, from, comm_->context())) {
+    message_ = comm_->send(bytes_of(*piece), std::make_shared<at::Tensor>(from.data), route.peer,
+                           link.tag());
     return;
   }
   const at::Tensor packed = at::empty({route.elements()}, from.data.options().device(at::kCPU));
   pack(route, from, data_of(packed));
-  message_ = comm.send(packed, route.peer, link.tag);
+  message_ = comm_->send(packed, route.peer, link.tag());
 }
 
-void Outgoing::send_note(const Link& link, const Route& route, const Patch& from) {
-  const Communicator& comm = link.comm;
-  SharedMemory& memory = *comm.context().shared_memory;
-  auto note = std::make_shared<Whereabouts>();
-  if (const auto offset = memory.offset_of(from.data)) {
+void Outgoing::send_letter(const Patch& from) {
+  SharedMemory& memory = *comm_->context().shared_memory;
+  const int64_t inside = fits_letter(*route_, from) ? bytes_on(*route_, from) : 0;
+  std::byte* letter = outbox_->open(static_cast<int64_t>(sizeof(Whereabouts)) + inside).data();
+  Whereabouts where;
+  if (inside > 0) {
+    std::byte* pixels = letter + sizeof(Whereabouts);
+    pack(*route_, from, pixels);
+    where = {.packed = 1, .offset = memory.offset_of(pixels).value()};
+  } else if (const auto offset = memory.offset_of(from.data)) {
     kept_ = from.data;
-    *note = describe(from, *offset);
+    where = describe(from, *offset);
   } else {
-    const std::array<int64_t, 1> length{route.elements()};
+    const std::array<int64_t, 1> length{route_->elements()};
     kept_ = memory.empty(length, from.data.scalar_type(), c10::MemoryFormat::Contiguous);
-    pack(route, from, data_of(kept_));
-    *note = {.packed = 1, .offset = *memory.offset_of(kept_)};
+    pack(*route_, from, data_of(kept_));
+    where = {.packed = 1, .offset = *memory.offset_of(kept_)};
   }
-  receipt_ = memory.lower_flag();
-  note->receipt = receipt_.offset();
-  message_ = comm.send(bytes_of(note), note, route.peer, link.tag);
+  std::memcpy(letter, &where, sizeof(where));
+  letter_ = outbox_->post();
 }
 
 bool Outgoing::done() {
-  if (!message_.ready()) return false;
-  if (!kept_.defined()) return true;
-  comm_->progress();  // the note itself may still be on its way
-  return receipt_.raised();
+  return message_.ready() && (!kept_.defined() || outbox_->taken(letter_));
 }
 
 void Outgoing::finish() {
   message_.finish();
   if (!kept_.defined()) return;
-  wait_until([this] { return done(); }, comm_->context(),
-             [this] {
-               return WaitReason{"copy",
-                                 route_->elements() * static_cast<int64_t>(kept_.element_size()),
-                                 comm_->world_rank(route_->peer), nullptr};
-             });
+  comm_->await([this] { return outbox_->taken(letter_); },
+               [this] {
+                 return WaitReason{"copy",
+                                   route_->elements() * static_cast<int64_t>(kept_.element_size()),
+                                   comm_->world_rank(route_->peer), nullptr};
+               });
 }
 
-Incoming::Incoming(const Link& link, const Route& route, const Patch& to, bool in_place)
-    : comm_(&link.comm), route_(&route), type_(to.data.scalar_type()) {
-  const Communicator& comm = link.comm;
-  const int tag = link.tag;
-  if (link.same_node(route.peer)) {
-    note_ = std::make_shared<Whereabouts>();
-    message_ = comm.receive(bytes_of(note_), note_, route.peer, tag);
-  } else if (const auto piece = one_piece(route, to, comm.context()); piece && in_place) {
-    message_ =
-        comm.receive(bytes_of(*piece), std::make_shared<at::Tensor>(to.data), route.peer, tag);
+Incoming::Incoming(const Link& link, size_t number, const Route& route, const Patch& to,
+                   bool in_place)
+    : comm_(&link.comm()),
+      route_(&route),
+      type_(to.data.scalar_type()),
+      inbox_(link.inbox(number)) {
+  if (inbox_ != nullptr) {
+    letter_ = inbox_->expect();
+  } else if (const auto piece = one_piece(route, to, comm_->context()); piece && in_place) {
+    message_ = comm_->receive(bytes_of(*piece), std::make_shared<at::Tensor>(to.data), route.peer,
+                              link.tag());
   } else {
     packed_ = at::empty({route.elements()}, to.data.options().device(at::kCPU));
-    message_ = comm.receive(packed_, route.peer, tag);
+    message_ = comm_->receive(packed_, route.peer, link.tag());
   }
 }
 
 void Incoming::receive(const Consume& consume) {
   message_.finish();
-  if (note_) {
-    read_from_peer(consume);
+  if (inbox_ != nullptr) {
+    read_letter(consume);
   } else if (packed_.defined()) {
     unpack(data_of(packed_), consume);
   }
 }
 
-void Incoming::read_from_peer(const Consume& consume) {
-  const SharedMemory& memory = *comm_->context().shared_memory;
+void Incoming::read_letter(const Consume& consume) {
   const int peer = comm_->world_rank(route_->peer);
-  std::byte* data = memory.address(peer, note_->offset);
-  if (note_->packed != 0) {
+  comm_->await([this] { return !inbox_->find(letter_).empty(); },
+               [&] {
+                 const auto width = static_cast<int64_t>(c10::elementSize(type_));
+                 return WaitReason{"receive", route_->elements() * width, peer, nullptr};
+               });
+  Whereabouts where;
+  std::memcpy(&where, inbox_->find(letter_).data(), sizeof(where));
+  std::byte* data = comm_->context().shared_memory->address(peer, where.offset);
+  if (where.packed != 0) {
     unpack(data, consume);
   } else {
-    for (const Box& box : route_->boxes) consume(box, locate(*note_, data, box, type_));
+    for (const Box& box : route_->boxes) consume(box, locate(where, data, box, type_));
   }
-  memory.raise_flag(peer, note_->receipt);
+  inbox_->take(letter_);
 }
 
 void Incoming::unpack(std::byte* data, const Consume& consume) const {

@@ -2,54 +2,65 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/mailbox.hpp"
 #include "exchange/patch.hpp"
 #include "exchange/strided.hpp"
 #include "geometry/routes.hpp"
 
 namespace mpi4dl {
 
-/// The two ends of one route of a redistribution. How it travels depends on the peers alone, so
-/// both ends agree without asking:
+/// How the routes of a redistribution travel, one way. That depends on the peers alone, so both
+/// ends agree without asking:
 ///
-///     same node:   sender --- note: where my pixels lie ---> receiver copies them itself
-///                  sender <-- raises the sender's flag ----- receiver has them
-///     other node:  sender --- one message with all boxes --> receiver
-struct Link {
-  const Communicator& comm;
-  int tag;
+///     same node:   sender --- letter: where my pixels lie --> receiver copies them itself
+///                  sender <-- the letter is taken ----------- receiver has them
+///     other node:  sender --- one message with all boxes ---> receiver
+///
+/// Few pixels, or pixels in small pieces, are put into the letter: then nobody waits for its being
+/// taken, and each rank reads and writes its own cache lines only.
+class Link {
+ public:
+  /// Both ends make theirs in the same order.
+  Link(const Communicator& comm, int tag, const std::vector<Route>& sends,
+       const std::vector<Route>& receives);
 
-  bool same_node(int peer) const;
-};
+  const Communicator& comm() const { return comm_; }
+  int tag() const { return tag_; }
+  /// By route; null where the peer is on another node.
+  Outbox* outbox(size_t route) const { return outboxes_[route].get(); }
+  Inbox* inbox(size_t route) const { return inboxes_[route].get(); }
+  /// True where a route goes to or comes from another node.
+  bool leaves_node() const;
 
-/// Where pixels lie in their owner's shared memory: a note's content.
-struct Whereabouts {
-  int64_t packed = 0;  ///< 1: all boxes of the route, one after the other; 0: in their patch
-  int64_t offset = 0;
-  int64_t receipt = 0;  ///< the flag to raise once they are copied
-  std::array<int64_t, Box::kMaxAxes> begin{};
-  std::array<int64_t, Box::kMaxAxes> stride{};
+ private:
+  Communicator comm_;
+  int tag_;
+  std::vector<std::unique_ptr<Outbox>> outboxes_;
+  std::vector<std::unique_ptr<Inbox>> inboxes_;
 };
 
 /// A route that this rank sends; the patch must stay as it is until finish().
 class Outgoing {
  public:
-  Outgoing(const Link& link, const Route& route, const Patch& from);
+  /// The route with this number among those that the link sends.
+  Outgoing(const Link& link, size_t number, const Route& route, const Patch& from);
   void finish();
   /// True once the receiver has the pixels; never blocks.
   bool done();
 
  private:
-  void send_message(const Link& link, const Route& route, const Patch& from);
-  void send_note(const Link& link, const Route& route, const Patch& from);
+  void send_message(const Link& link, const Patch& from);
+  void send_letter(const Patch& from);
 
   const Communicator* comm_;
   const Route* route_;
   Pending message_;
+  Outbox* outbox_;
   at::Tensor kept_;  // what a peer on this node reads, until
-  SharedMemory::Flag receipt_;
+  int64_t letter_ = 0;
 };
 
 /// A route that this rank receives.
@@ -59,19 +70,20 @@ class Incoming {
   using Consume = std::function<void(const Box& box, const Strided& values)>;
 
   /// With `in_place` a message may land directly in `to`, where its box is one piece of memory.
-  Incoming(const Link& link, const Route& route, const Patch& to, bool in_place);
+  Incoming(const Link& link, size_t number, const Route& route, const Patch& to, bool in_place);
   /// Waits for the boxes, then hands them out in order.
   void receive(const Consume& consume);
 
  private:
-  void read_from_peer(const Consume& consume);
+  void read_letter(const Consume& consume);
   void unpack(std::byte* data, const Consume& consume) const;
 
   const Communicator* comm_;
   const Route* route_;
   c10::ScalarType type_;
-  std::shared_ptr<Whereabouts> note_;  // from a peer on this node
-  at::Tensor packed_;                  // from any other, unless it lands in place
+  Inbox* inbox_;
+  int64_t letter_ = 0;
+  at::Tensor packed_;  // from another node, unless it lands in place
   Pending message_;
 };
 

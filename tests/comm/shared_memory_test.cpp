@@ -3,8 +3,12 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "support/world.hpp"
@@ -53,17 +57,51 @@ TEST_F(Shared, ReadersSeeLaterWritesToo) {
   }
 }
 
-TEST_F(Shared, FlagsAreRaisedByOtherRanks) {
-  const SharedMemory::Flag mine = memory_->lower_flag();
-  const SharedMemory::Flag untouched = memory_->lower_flag();
-  const std::vector<int64_t> offsets = all_gather(world(), mine.offset());
-  EXPECT_FALSE(mine.raised());
+/// How long a sleep by the doorbell takes.
+double sleep_by(Doorbell& bell, std::chrono::microseconds at_most) {
+  const auto start = std::chrono::steady_clock::now();
+  bell.sleep(at_most);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(Shared, WhoWaitsForAWordIsWokenByWhoWritesIt) {
+  using namespace std::chrono_literals;
+  const at::Tensor mine = empty({1}, at::kLong).fill_(0);
+  std::atomic_ref<int64_t> word(*mine.data_ptr<int64_t>());
+  const std::vector<int64_t> offsets = all_gather(world(), *memory_->offset_of(mine));
+  if (world().rank() == 0) {
+    if (world().size() == 1) word.store(1);
+    double longest = 0;
+    for (Doorbell& bell = memory_->doorbell();;) {
+      bell.listen();
+      if (word.load() == 1) break;
+      longest = std::max(longest, sleep_by(bell, 60s));
+    }
+    EXPECT_LT(longest, 30);
+  }
+  if (world().rank() == world().size() - 1 && world().rank() > 0) {
+    std::this_thread::sleep_for(20ms);
+    auto* theirs = reinterpret_cast<int64_t*>(memory_->address(0, offsets[0]));
+    std::atomic_ref<int64_t>(*theirs).store(1);
+    memory_->ring(0);
+  }
   world().barrier();
-  const int next = (world().rank() + 1) % world().size();
-  memory_->raise_flag(next, offsets[next]);
+}
+
+TEST_F(Shared, ARingBeforeTheSleepIsNotMissed) {
+  using namespace std::chrono_literals;
+  Doorbell& bell = memory_->doorbell();
+  bell.listen();
+  memory_->ring(world().rank());
+  EXPECT_LT(sleep_by(bell, 60s), 30);
+}
+
+TEST_F(Shared, NobodyRingsAndTheSleepEndsByItself) {
+  using namespace std::chrono_literals;
   world().barrier();
-  EXPECT_TRUE(mine.raised());
-  EXPECT_FALSE(untouched.raised());
+  Doorbell& bell = memory_->doorbell();
+  bell.listen();
+  EXPECT_GE(sleep_by(bell, 20ms), 0.02);
 }
 
 TEST_F(Shared, NobodyIsReachedOutsideTheWorld) {
