@@ -1,6 +1,5 @@
 #include "comm/mailbox.hpp"
 
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -27,7 +26,7 @@ Outbox::Outbox(const Communicator& comm, int peer, int tag)
     : comm_(comm), memory_(comm.context().shared_memory), peer_(peer) {
   posted_.push_back(make_letter(0));
   posted_.front().letter->taken.store(1, std::memory_order_relaxed);
-  auto start = std::make_shared<int64_t>(*memory_->offset_of(posted_.front().memory));
+  auto start = std::make_shared<int64_t>(*memory_->offset_of(posted_.front().memory.get()));
   greeting_ = comm_.send(bytes_of(start), start, peer, tag);
 }
 
@@ -42,9 +41,8 @@ Outbox::~Outbox() {
 }
 
 Outbox::Paper Outbox::make_letter(int64_t bytes) {
-  const std::array<int64_t, 1> size{kCacheLine + bytes};
-  Paper paper{memory_->empty(size, c10::ScalarType::Byte, c10::MemoryFormat::Contiguous), nullptr};
-  paper.letter = new (paper.memory.data_ptr()) Letter;
+  Paper paper{memory_->allocate(kCacheLine + bytes), nullptr};
+  paper.letter = new (paper.memory.get()) Letter;
   paper.letter->bytes = bytes;
   return paper;
 }
@@ -66,16 +64,20 @@ std::span<std::byte> Outbox::open(int64_t bytes) {
 int64_t Outbox::post() {
   Letter* before = posted_.back().letter;
   posted_.push_back(std::move(open_));
-  before->next.store(*memory_->offset_of(posted_.back().memory), std::memory_order_release);
+  before->next.store(*memory_->offset_of(posted_.back().memory.get()), std::memory_order_release);
   memory_->ring(comm_.world_rank(peer_));
   return first_ + static_cast<int64_t>(posted_.size()) - 1;
 }
 
+int64_t Outbox::post(std::shared_ptr<std::byte> enclosed) {
+  const int64_t number = post();
+  // If the letter is written anew before anybody asks, the memory is kept until that one is taken.
+  memory_->keep(std::move(enclosed), [paper = posted_.back()] { return paper.taken(); });
+  return number;
+}
+
 void Outbox::recycle() {
-  const auto done = [this](size_t i) {
-    return posted_[i].letter->taken.load(std::memory_order_acquire) != 0;
-  };
-  while (posted_.size() > 1 && done(0) && done(1)) {
+  while (posted_.size() > 1 && posted_[0].taken() && posted_[1].taken()) {
     unused_.push_back(std::move(posted_.front()));
     posted_.pop_front();
     ++first_;
@@ -83,8 +85,7 @@ void Outbox::recycle() {
 }
 
 bool Outbox::taken(int64_t number) {
-  return number < first_ ||
-         posted_[number - first_].letter->taken.load(std::memory_order_acquire) != 0;
+  return number < first_ || posted_[number - first_].taken();
 }
 
 bool Outbox::all_taken() {

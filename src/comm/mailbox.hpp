@@ -1,7 +1,5 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -48,13 +46,17 @@ class Outbox {
   std::span<std::byte> open(int64_t bytes);
   /// Sends it and returns its number.
   int64_t post();
+  /// The same; keeps what the letter is about until it is taken.
+  int64_t post(std::shared_ptr<std::byte> enclosed);
   /// Whether the peer is done with this letter; never blocks.
   bool taken(int64_t number);
 
  private:
   struct Paper {
-    at::Tensor memory;
+    std::shared_ptr<std::byte> memory;
     Letter* letter;
+
+    bool taken() const { return letter->taken.load(std::memory_order_acquire) != 0; }
   };
   Paper make_letter(int64_t bytes);
   void recycle();

@@ -74,15 +74,25 @@ at::Tensor SharedMemory::empty(std::span<const int64_t> shape, c10::ScalarType t
   // Strides come from a tensor without storage.
   const at::Tensor like =
       at::empty(sizes, at::TensorOptions(at::kMeta).dtype(type).memory_format(format));
-  const auto bytes = static_cast<int64_t>(like.nbytes());
+  std::shared_ptr<std::byte> memory = allocate(static_cast<int64_t>(like.nbytes()));
+  std::byte* data = memory.get();
+  auto give_back = [memory = std::move(memory)](void*) mutable { memory.reset(); };
+  return at::from_blob(data, sizes, like.strides(), std::move(give_back), at::TensorOptions(type));
+}
+
+std::shared_ptr<std::byte> SharedMemory::allocate(int64_t bytes) {
   const Arena::Block block = arena_.allocate(bytes);
-  report_memory(arena_.base() + block.offset, bytes);
-  auto give_back = [self = shared_from_this(), block, bytes](void* data) {
-    report_memory(data, -bytes);
-    self->arena_.release(block);
-  };
-  return at::from_blob(arena_.base() + block.offset, sizes, like.strides(), give_back,
-                       at::TensorOptions(type));
+  std::byte* data = arena_.base() + block.offset;
+  report_memory(data, bytes);
+  return {data, [self = shared_from_this(), block, bytes](std::byte* memory) {
+            report_memory(memory, -bytes);
+            self->arena_.release(block);
+          }};
+}
+
+void SharedMemory::keep(std::shared_ptr<std::byte> memory, std::function<bool()> done) {
+  std::erase_if(kept_, [](const Kept& kept) { return kept.done(); });
+  kept_.push_back({std::move(memory), std::move(done)});
 }
 
 std::optional<int64_t> SharedMemory::offset_of(const at::Tensor& tensor) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,9 +34,15 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   /// An uninitialised tensor in this rank's arena; the tensor keeps the arena alive.
   at::Tensor empty(std::span<const int64_t> shape, c10::ScalarType type, c10::MemoryFormat format);
 
+  /// The same without a tensor, which takes longer to make than a small message to travel.
+  std::shared_ptr<std::byte> allocate(int64_t bytes);
+
   /// Where the tensor, or what is at this address, lies in this rank's arena, if it does.
   std::optional<int64_t> offset_of(const at::Tensor& tensor) const;
   std::optional<int64_t> offset_of(const std::byte* data) const;
+
+  /// Keeps memory until `done()`, which is asked whenever something else is kept.
+  void keep(std::shared_ptr<std::byte> memory, std::function<bool()> done);
 
   /// Address of a byte of another rank's arena; null where that rank is on another node.
   std::byte* address(int world_rank, int64_t offset) const;
@@ -62,6 +69,11 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   Arena arena_;
   std::vector<Peer> peers_;
   Doorbell* doorbell_ = nullptr;  // in the arena
+  struct Kept {
+    std::shared_ptr<std::byte> memory;
+    std::function<bool()> done;
+  };
+  std::vector<Kept> kept_;
 };
 
 /// A tensor that other ranks of the node may read where that is possible, an ordinary one

@@ -41,9 +41,10 @@ std::optional<Strided> one_piece(const Route& route, const Patch& patch,
   return is_packed(values) ? std::optional(values) : std::nullopt;
 }
 
-/// Pixels of fewer bytes than a cache line share it with pixels that their owner writes, so a peer
-/// that reads them one by one waits for each.
-bool fits_letter(const Route& route, const Patch& from) {
+/// Few pixels are copied sooner than a peer says that it has them. And rows of fewer bytes than a
+/// cache line share it with pixels that their owner writes, so a peer that reads them one by one
+/// waits for each.
+bool worth_packing(const Route& route, const Patch& from) {
   constexpr int64_t kFew = 8 * 1024, kFewInPieces = 64 * 1024;
   const int64_t bytes = bytes_on(route, from);
   if (bytes <= kFew) return true;
@@ -110,10 +111,13 @@ bool Link::leaves_node() const {
 }
 
 Outgoing::Outgoing(const Link& link, size_t number, const Route& route, const Patch& from)
-    : comm_(&link.comm()), route_(&route), outbox_(link.outbox(number)) {
+    : comm_(&link.comm()),
+      route_(&route),
+      bytes_(bytes_on(route, from)),
+      outbox_(link.outbox(number)) {
   Traffic& sent = comm_->context().sent;
   sent.messages += 1;
-  sent.bytes += bytes_on(route, from);
+  sent.bytes += bytes_;
   if (outbox_ != nullptr) {
     send_letter(from);
   } else {
@@ -135,39 +139,33 @@ void Outgoing::send_message(const Link& link, const Patch& from) {
 
 void Outgoing::send_letter(const Patch& from) {
   SharedMemory& memory = *comm_->context().shared_memory;
-  const int64_t inside = fits_letter(*route_, from) ? bytes_on(*route_, from) : 0;
-  std::byte* letter = outbox_->open(static_cast<int64_t>(sizeof(Whereabouts)) + inside).data();
+  const bool small = worth_packing(*route_, from);
+  const auto offset = memory.offset_of(from.data);
   Whereabouts where;
-  if (inside > 0) {
-    std::byte* pixels = letter + sizeof(Whereabouts);
-    pack(*route_, from, pixels);
-    where = {.packed = 1, .offset = memory.offset_of(pixels).value()};
-  } else if (const auto offset = memory.offset_of(from.data)) {
-    kept_ = from.data;
+  std::shared_ptr<std::byte> copies;
+  if (offset && !small) {
+    kept_ = std::make_shared<at::Tensor>(from.data);
     where = describe(from, *offset);
   } else {
-    const std::array<int64_t, 1> length{route_->elements()};
-    kept_ = memory.empty(length, from.data.scalar_type(), c10::MemoryFormat::Contiguous);
-    pack(*route_, from, data_of(kept_));
-    where = {.packed = 1, .offset = *memory.offset_of(kept_)};
+    copies = memory.allocate(bytes_);
+    pack(*route_, from, copies.get());
+    where = {.packed = 1, .offset = *memory.offset_of(copies.get())};
+    if (!small) kept_ = copies;
   }
-  std::memcpy(letter, &where, sizeof(where));
-  letter_ = outbox_->post();
+  std::memcpy(outbox_->open(sizeof(where)).data(), &where, sizeof(where));
+  letter_ = small ? outbox_->post(std::move(copies)) : outbox_->post();
 }
 
 bool Outgoing::done() {
-  return message_.ready() && (!kept_.defined() || outbox_->taken(letter_));
+  return message_.ready() && (!kept_ || outbox_->taken(letter_));
 }
 
 void Outgoing::finish() {
   message_.finish();
-  if (!kept_.defined()) return;
-  comm_->await([this] { return outbox_->taken(letter_); },
-               [this] {
-                 return WaitReason{"copy",
-                                   route_->elements() * static_cast<int64_t>(kept_.element_size()),
-                                   comm_->world_rank(route_->peer), nullptr};
-               });
+  if (!kept_) return;
+  comm_->await(
+      [this] { return outbox_->taken(letter_); },
+      [this] { return WaitReason{"copy", bytes_, comm_->world_rank(route_->peer), nullptr}; });
 }
 
 Incoming::Incoming(const Link& link, size_t number, const Route& route, const Patch& to,

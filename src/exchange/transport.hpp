@@ -19,8 +19,8 @@ namespace mpi4dl {
 ///                  sender <-- the letter is taken ----------- receiver has them
 ///     other node:  sender --- one message with all boxes ---> receiver
 ///
-/// Few pixels, or pixels in small pieces, are put into the letter: then nobody waits for its being
-/// taken, and each rank reads and writes its own cache lines only.
+/// Few pixels, or pixels in small pieces, are copied before the letter leaves, and their memory is
+/// left to the mailbox: then nobody waits for its being taken.
 class Link {
  public:
   /// Both ends make theirs in the same order.
@@ -48,7 +48,7 @@ class Outgoing {
   /// The route with this number among those that the link sends.
   Outgoing(const Link& link, size_t number, const Route& route, const Patch& from);
   void finish();
-  /// True once the receiver has the pixels; never blocks.
+  /// True once the patch may change; never blocks.
   bool done();
 
  private:
@@ -58,8 +58,9 @@ class Outgoing {
   const Communicator* comm_;
   const Route* route_;
   Pending message_;
+  int64_t bytes_;
   Outbox* outbox_;
-  at::Tensor kept_;  // what a peer on this node reads, until
+  std::shared_ptr<void> kept_;  // what a peer on this node reads, until this letter is taken:
   int64_t letter_ = 0;
 };
 

@@ -17,31 +17,37 @@ Patch empty_patch(const Box& box, c10::ScalarType type) {
   return {box, at::empty(box.shape(), at::TensorOptions(type).memory_format(memory_format(box)))};
 }
 
-/// `sum += gradient` on a part of the sum's box. What somebody else may have too is not written
-/// into; the first full contribution is taken as it is.
+/// A sum over a larger box, with zeros around it.
+void widen(Patch& sum, const Box& box) {
+  if (sum.box == box) return;
+  const Patch wide = empty_patch(box, sum.data.scalar_type());
+  for (const Box& rest : difference(box, sum.box)) wide.view(rest).zero_();
+  wide.view(sum.box).copy_(sum.data);
+  sum = wide;
+}
+
+/// `sum += gradient`, each on a box of its own inside `whole`. What somebody else may have too is
+/// not written into; the first contribution is taken as it is, and the sum covers no more than was
+/// added to it.
 void accumulate(Patch& sum, const Box& whole, const Box& part, at::Tensor gradient) {
   if (part.empty()) return;
-  if (part == whole) {
-    if (!sum.data.defined()) {
-      sum = {whole, std::move(gradient)};
-    } else if (sole_owner(sum.data)) {
-      sum.data.add_(gradient);
-    } else if (sole_owner(gradient)) {
-      gradient.add_(sum.data);
-      sum.data = std::move(gradient);
-    } else {
-      sum.data = sum.data + gradient;
-    }
-    return;
-  }
   if (!sum.data.defined()) {
-    sum = empty_patch(whole, gradient.scalar_type());
-    for (const Box& rest : difference(whole, part)) sum.view(rest).zero_();
-    sum.view(part).copy_(gradient);
+    sum = {part, std::move(gradient)};
     return;
   }
-  if (!sole_owner(sum.data)) sum.data = sum.data.clone();
-  sum.view(part).add_(gradient);
+  if (sum.box.contains(part) && sole_owner(sum.data)) {
+    sum.view(part).add_(gradient);
+  } else if (part.contains(sum.box) && sole_owner(gradient)) {
+    Patch larger{part, std::move(gradient)};
+    larger.view(sum.box).add_(sum.data);
+    sum = std::move(larger);
+  } else if (part == sum.box) {
+    sum.data = sum.data + gradient;
+  } else {
+    widen(sum, whole);
+    if (!sole_owner(sum.data)) sum.data = sum.data.clone();
+    sum.view(part).add_(gradient);
+  }
 }
 
 }  // namespace
@@ -333,6 +339,7 @@ void StageRunner::Batch::start_gradient_exchange(int id) {
   const Box& computed = value.computed[rank];
   const Redistribution& halo = *runner_.exchanges_[id];
   Values& here = gradients_[id];
+  if (here.extended.data.defined()) widen(here.extended, value.extended[rank]);
   if (!here.local.data.defined() && computed == value.owned[rank] && !computed.empty() &&
       value.extended[rank].contains(computed) && sole_owner(here.extended.data)) {
     // What others send back is added to the owned part, where it is.
@@ -362,7 +369,9 @@ Patch StageRunner::Batch::gradient_of(int id) {
     if (here.room.data.defined())
       accumulate(here.local, computed, value.owned[rank], here.room.data);
   }
-  if (!here.local.data.defined()) {
+  if (here.local.data.defined()) {
+    widen(here.local, computed);
+  } else {
     here.local = empty_patch(computed, type_);
     here.local.data.zero_();
   }
