@@ -45,7 +45,7 @@ std::optional<Strided> one_piece(const Route& route, const Patch& patch,
 /// cache line share it with pixels that their owner writes, so a peer that reads them one by one
 /// waits for each.
 bool worth_packing(const Route& route, const Patch& from) {
-  constexpr int64_t kFew = 8 * 1024, kFewInPieces = 64 * 1024;
+  constexpr int64_t kFew = int64_t{8} * 1024, kFewInPieces = int64_t{64} * 1024;
   const int64_t bytes = bytes_on(route, from);
   if (bytes <= kFew) return true;
   const auto in_pieces = [&](const Box& box) { return row_bytes(strided(from, box)) < kCacheLine; };
