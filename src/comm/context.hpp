@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,12 @@ struct IdleTime {
   bool in_section = false;
 };
 
+/// Memory on its way to another rank of the node, until `taken()`.
+struct Enclosed {
+  std::shared_ptr<std::byte> memory;
+  std::function<bool()> taken;
+};
+
 /// What every communicator of a session shares: how to wait and how to carry messages.
 struct CommContext {
   double timeout_seconds = 300;                  ///< a longer wait ends the job
@@ -31,6 +39,8 @@ struct CommContext {
   bool oversubscribed = false;      ///< more ranks than cores: yield early when waiting
   int world_rank = 0;
   std::shared_ptr<SharedMemory> shared_memory;  ///< null where the node has none
+  /// Looked through whenever something is added. Not in the shared memory, which it keeps alive.
+  std::vector<Enclosed> enclosed;
   Traffic sent;
   mutable IdleTime idle;           ///< waits count in it, and change nothing else
   std::string doing = "starting";  ///< for the sentence of a failing rank

@@ -1,5 +1,6 @@
 #include "comm/mailbox.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -47,33 +48,34 @@ Outbox::Paper Outbox::make_letter(int64_t bytes) {
   return paper;
 }
 
-std::span<std::byte> Outbox::open(int64_t bytes) {
+Outbox::Paper Outbox::blank_letter(int64_t bytes) {
   recycle();
-  if (!unused_.empty() && unused_.back().letter->bytes == bytes) {
-    open_ = std::move(unused_.back());
-    unused_.pop_back();
-    open_.letter->next.store(Letter::kNone, std::memory_order_relaxed);
-    open_.letter->taken.store(0, std::memory_order_relaxed);
-  } else {
-    unused_.clear();  // of another size
-    open_ = make_letter(bytes);
+  if (unused_.empty() || unused_.back().letter->bytes != bytes) {
+    unused_.clear();
+    return make_letter(bytes);
   }
-  return {open_.letter->content(), static_cast<size_t>(bytes)};
+  Paper paper = std::move(unused_.back());
+  unused_.pop_back();
+  paper.letter->next.store(Letter::kNone, std::memory_order_relaxed);
+  paper.letter->taken.store(0, std::memory_order_relaxed);
+  return paper;
 }
 
-int64_t Outbox::post() {
+int64_t Outbox::post(std::span<const std::byte> content, std::shared_ptr<std::byte> enclosed) {
   Letter* before = posted_.back().letter;
-  posted_.push_back(std::move(open_));
+  posted_.push_back(blank_letter(static_cast<int64_t>(content.size())));
+  std::ranges::copy(content, posted_.back().letter->content());
+  if (enclosed) keep(std::move(enclosed));
   before->next.store(*memory_->offset_of(posted_.back().memory.get()), std::memory_order_release);
   memory_->ring(comm_.world_rank(peer_));
   return first_ + static_cast<int64_t>(posted_.size()) - 1;
 }
 
-int64_t Outbox::post(std::shared_ptr<std::byte> enclosed) {
-  const int64_t number = post();
-  // If the letter is written anew before anybody asks, the memory is kept until that one is taken.
-  memory_->keep(std::move(enclosed), [paper = posted_.back()] { return paper.taken(); });
-  return number;
+/// If the letter is written anew before anybody asks, the memory is kept until that one is taken.
+void Outbox::keep(std::shared_ptr<std::byte> enclosed) {
+  std::vector<Enclosed>& all = comm_.context().enclosed;
+  std::erase_if(all, [](const Enclosed& some) { return some.taken(); });
+  all.push_back({std::move(enclosed), [paper = posted_.back()] { return paper.taken(); }});
 }
 
 void Outbox::recycle() {

@@ -14,9 +14,9 @@ namespace mpi4dl {
 
 class SharedMemory;
 
-/// Letters from one rank to another of the same node, through memory that they share. They are
-/// taken in the order in which they were posted. Posting never waits, however far the reader is
-/// behind, and neither end asks MPI for anything but where the first letter will be:
+/// Letters from one rank to another of the same node, through memory that they share. Both ends
+/// number them in the order in which they are posted. Posting never waits, however far the reader
+/// is behind, and neither end asks MPI for anything but where the first letter will be:
 ///
 ///     sender's memory:   first --next--> letter --next--> letter
 ///                                        taken               ^ posted last
@@ -42,12 +42,9 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  /// Room for the content of the next letter.
-  std::span<std::byte> open(int64_t bytes);
-  /// Sends it and returns its number.
-  int64_t post();
-  /// The same; keeps what the letter is about until it is taken.
-  int64_t post(std::shared_ptr<std::byte> enclosed);
+  /// Sends a letter and returns its number. Where something is enclosed, memory that the letter is
+  /// about, it is kept until the letter is taken.
+  int64_t post(std::span<const std::byte> content, std::shared_ptr<std::byte> enclosed = nullptr);
   /// Whether the peer is done with this letter; never blocks.
   bool taken(int64_t number);
 
@@ -59,6 +56,8 @@ class Outbox {
     bool taken() const { return letter->taken.load(std::memory_order_acquire) != 0; }
   };
   Paper make_letter(int64_t bytes);
+  Paper blank_letter(int64_t bytes);
+  void keep(std::shared_ptr<std::byte> enclosed);
   void recycle();
   bool all_taken();
 
@@ -68,7 +67,6 @@ class Outbox {
   std::deque<Paper> posted_;   // from the letter `first_` on; the last one's next is still to come
   int64_t first_ = -1;         // the one before all letters has number -1
   std::vector<Paper> unused_;  // letters that are done with
-  Paper open_{};
   Pending greeting_;
 };
 

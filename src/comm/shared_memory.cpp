@@ -90,11 +90,6 @@ std::shared_ptr<std::byte> SharedMemory::allocate(int64_t bytes) {
           }};
 }
 
-void SharedMemory::keep(std::shared_ptr<std::byte> memory, std::function<bool()> done) {
-  std::erase_if(kept_, [](const Kept& kept) { return kept.done(); });
-  kept_.push_back({std::move(memory), std::move(done)});
-}
-
 std::optional<int64_t> SharedMemory::offset_of(const at::Tensor& tensor) const {
   if (!tensor.is_cpu()) return std::nullopt;
   return offset_of(static_cast<const std::byte*>(tensor.data_ptr()));

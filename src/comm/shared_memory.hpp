@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,9 +40,6 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   std::optional<int64_t> offset_of(const at::Tensor& tensor) const;
   std::optional<int64_t> offset_of(const std::byte* data) const;
 
-  /// Keeps memory until `done()`, which is asked whenever something else is kept.
-  void keep(std::shared_ptr<std::byte> memory, std::function<bool()> done);
-
   /// Address of a byte of another rank's arena; null where that rank is on another node.
   std::byte* address(int world_rank, int64_t offset) const;
   bool reaches(int world_rank) const { return address(world_rank, 0) != nullptr; }
@@ -69,11 +65,6 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   Arena arena_;
   std::vector<Peer> peers_;
   Doorbell* doorbell_ = nullptr;  // in the arena
-  struct Kept {
-    std::shared_ptr<std::byte> memory;
-    std::function<bool()> done;
-  };
-  std::vector<Kept> kept_;
 };
 
 /// A tensor that other ranks of the node may read where that is possible, an ordinary one

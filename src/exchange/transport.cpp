@@ -152,8 +152,7 @@ void Outgoing::send_letter(const Patch& from) {
     where = {.packed = 1, .offset = *memory.offset_of(copies.get())};
     if (!small) kept_ = copies;
   }
-  std::memcpy(outbox_->open(sizeof(where)).data(), &where, sizeof(where));
-  letter_ = small ? outbox_->post(std::move(copies)) : outbox_->post();
+  letter_ = outbox_->post(std::as_bytes(std::span(&where, 1)), small ? copies : nullptr);
 }
 
 bool Outgoing::done() {

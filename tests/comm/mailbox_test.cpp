@@ -29,8 +29,7 @@ class Mail : public ::testing::Test {
 
   /// A letter whose bytes all say which one it is.
   int64_t write(int64_t bytes, int64_t mark) {
-    std::ranges::fill(outbox_->open(bytes), static_cast<std::byte>(mark));
-    return outbox_->post();
+    return outbox_->post(std::vector<std::byte>(bytes, static_cast<std::byte>(mark)));
   }
 
   std::span<std::byte> await(int64_t number) {
@@ -91,6 +90,25 @@ TEST_F(Mail, IsNotThereBeforeItIsPostedNorTakenBeforeItIsRead) {
   inbox_->take(number);
   comm_.await([&] { return outbox_->taken(mine); },
               [] { return WaitReason{"letter", 0, 0, nullptr}; });
+}
+
+TEST_F(Mail, GivesBackWhatWasEnclosedOnceItIsTaken) {
+  SharedMemory& memory = *comm_.context().shared_memory;
+  const auto enclose = [&](std::weak_ptr<std::byte>& watched) {
+    std::shared_ptr<std::byte> enclosed = memory.allocate(100);
+    watched = enclosed;
+    return outbox_->post({}, std::move(enclosed));
+  };
+  std::weak_ptr<std::byte> first, second;
+  const int64_t mine = enclose(first);
+  EXPECT_FALSE(first.expired());
+  expect_letter(inbox_->expect(), 0, 0);
+  comm_.await([&] { return outbox_->taken(mine); },
+              [] { return WaitReason{"letter", 0, 0, nullptr}; });
+  enclose(second);
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(second.expired());
+  expect_letter(inbox_->expect(), 0, 0);
 }
 
 TEST_F(Mail, OutlivesItsOutboxUntilItIsRead) {
