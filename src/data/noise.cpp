@@ -20,12 +20,15 @@ at::Tensor noise_pixels(const Box& box, std::span<const int64_t> whole, uint64_t
       .contiguous(memory_format(box));
 }
 
+int64_t noise_label(int64_t image, int64_t classes, uint64_t seed) {
+  const double drawn = uniform(combine_keys(seed, kLabelKey), static_cast<uint64_t>(image));
+  return static_cast<int64_t>(drawn * static_cast<double>(classes));
+}
+
 at::Tensor noise_labels(const Interval& images, int64_t classes, uint64_t seed) {
   at::Tensor labels = at::empty({images.length()}, at::kLong);
   for (int64_t i = 0; i < images.length(); ++i)
-    labels.data_ptr<int64_t>()[i] = static_cast<int64_t>(
-        uniform(combine_keys(seed, kLabelKey), static_cast<uint64_t>(images.begin + i)) *
-        static_cast<double>(classes));
+    labels.data_ptr<int64_t>()[i] = noise_label(images.begin + i, classes, seed);
   return labels;
 }
 

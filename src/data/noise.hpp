@@ -15,7 +15,10 @@ namespace mpi4dl {
 at::Tensor noise_pixels(const Box& box, std::span<const int64_t> whole, uint64_t seed,
                         c10::ScalarType type);
 
-/// Random classes of the images [begin, end) of a batch, as int64.
+/// The random class of one image.
+int64_t noise_label(int64_t image, int64_t classes, uint64_t seed);
+
+/// Those of the images [begin, end) of a batch, as int64.
 at::Tensor noise_labels(const Interval& images, int64_t classes, uint64_t seed);
 
 }  // namespace mpi4dl

@@ -6,12 +6,12 @@
 #include <numbers>
 
 #include "base/random.hpp"
+#include "data/noise.hpp"
 #include "exchange/random_field.hpp"
 
 namespace mpi4dl {
 namespace {
 
-constexpr uint64_t kLabelKey = 0x6c6162656cULL;
 constexpr uint64_t kPhaseKey = 0x7068617365ULL;
 
 }  // namespace
@@ -22,9 +22,7 @@ RandomImages::RandomImages(const SyntheticOptions& options)
 }
 
 int64_t RandomImages::label(int64_t sample) const {
-  const double drawn =
-      uniform(combine_keys(options_.seed, kLabelKey), static_cast<uint64_t>(sample));
-  return static_cast<int64_t>(drawn * static_cast<double>(options_.classes));
+  return noise_label(sample, options_.classes, options_.seed);
 }
 
 at::Tensor RandomImages::read(int64_t sample, const Box& box) const {
