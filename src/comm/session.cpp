@@ -105,7 +105,9 @@ void Session::fail(const std::exception& error) {
   const auto turn = shared ? std::chrono::milliseconds(5000) * std::min(world_->rank(), 1)
                            : std::chrono::milliseconds(100) * std::min(world_->rank(), 20);
   std::this_thread::sleep_for(turn);
-  if (usage) {
+  if (context_->shared_memory && !context_->shared_memory->first_to_ask()) {
+    std::this_thread::sleep_for(std::chrono::seconds(5));  // until the speaker ends this rank
+  } else if (usage) {
     std::fprintf(stderr, "mpi4dl: %s\n", sentence);
   } else {
     std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),

@@ -19,7 +19,7 @@ namespace {
 /// How a rank's arena is found, and by what it is recognised: another container may see another
 /// process under the same number.
 struct Door {
-  int64_t process, descriptor, device, file, doorbell;
+  int64_t process, descriptor, device, file, entrance;
 };
 
 std::pair<int64_t, int64_t> identity(int descriptor) {
@@ -42,7 +42,7 @@ MappedFile open_door(const Door& door, int64_t bytes) {
 
 SharedMemory::SharedMemory() {
   if (arena_.base() == nullptr) return;
-  doorbell_ = new (arena_.base() + arena_.allocate(kCacheLine).offset) Doorbell;
+  entrance_ = new (arena_.base() + arena_.allocate(sizeof(Entrance)).offset) Entrance;
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node) {
@@ -55,15 +55,15 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const Communicator& node) {
 
 bool SharedMemory::map_peers(const Communicator& node) {
   const auto [device, file] = identity(arena_.descriptor());
-  const int64_t doorbell = reinterpret_cast<std::byte*>(doorbell_) - arena_.base();
-  const auto doors = all_gather(node, Door{getpid(), arena_.descriptor(), device, file, doorbell});
+  const int64_t entrance = reinterpret_cast<std::byte*>(entrance_) - arena_.base();
+  const auto doors = all_gather(node, Door{getpid(), arena_.descriptor(), device, file, entrance});
   for (int rank = 0; rank < node.size(); ++rank) {
     MappedFile mapping;
     if (rank != node.rank()) mapping = open_door(doors[rank], arena_.capacity());
     std::byte* base = rank == node.rank() ? arena_.base() : mapping.base();
     if (base == nullptr) return false;
-    auto* bell = reinterpret_cast<Doorbell*>(base + doors[rank].doorbell);
-    peers_.push_back({node.world_rank(rank), std::move(mapping), base, bell});
+    auto* theirs = reinterpret_cast<Entrance*>(base + doors[rank].entrance);
+    peers_.push_back({node.world_rank(rank), std::move(mapping), base, theirs});
   }
   return true;
 }
@@ -113,7 +113,11 @@ std::byte* SharedMemory::address(int world_rank, int64_t offset) const {
 }
 
 void SharedMemory::ring(int world_rank) const {
-  find(world_rank)->doorbell->ring();
+  find(world_rank)->entrance->doorbell.ring();
+}
+
+bool SharedMemory::first_to_ask() const {
+  return peers_.front().entrance->asked.exchange(1) == 0;
 }
 
 int64_t SharedMemory::reserved_bytes() const {

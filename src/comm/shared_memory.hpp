@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/MemoryFormat.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/memory_units.hpp"
 #include "comm/arena.hpp"
 #include "comm/doorbell.hpp"
 
@@ -45,18 +47,26 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
   bool reaches(int world_rank) const { return address(world_rank, 0) != nullptr; }
 
   /// Where this rank sleeps while it waits, and how another rank of the node is woken.
-  Doorbell& doorbell() const { return *doorbell_; }
+  Doorbell& doorbell() const { return entrance_->doorbell; }
   void ring(int world_rank) const;
+
+  /// True for the first rank of the node that asks, false for every other.
+  bool first_to_ask() const;
 
   /// Bytes of the arena that were ever in use.
   int64_t reserved_bytes() const;
 
  private:
+  /// Of every arena, what the others of the node write into.
+  struct alignas(kCacheLine) Entrance {
+    Doorbell doorbell;
+    std::atomic<uint32_t> asked{0};
+  };
   struct Peer {
     int world_rank;
     MappedFile mapping;  // none for this rank itself
     std::byte* base;
-    Doorbell* doorbell;
+    Entrance* entrance;
   };
   SharedMemory();
   const Peer* find(int world_rank) const;
@@ -64,7 +74,7 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
 
   Arena arena_;
   std::vector<Peer> peers_;
-  Doorbell* doorbell_ = nullptr;  // in the arena
+  Entrance* entrance_ = nullptr;  // in the arena
 };
 
 /// A tensor that other ranks of the node may read where that is possible, an ordinary one

@@ -1,7 +1,10 @@
-// A job in which rank 1 fails as told while the others count on it; a test watches how it ends.
+// A job that fails as told, mostly because rank 1 does while the others count on it; a test watches
+// how it ends.
 #include <ATen/ATen.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -27,13 +30,23 @@ void throw_in_the_middle(Session& session) {
   session.world().barrier();
 }
 
+/// All ranks find the same, while their launcher has no time to end any of them.
+void throw_together(Session& session) {
+  session.doing("reading image 7");
+  if (session.first()) kill(getppid(), SIGSTOP);
+  session.world().barrier();
+  throw std::runtime_error("the file is gone");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string how = argc == 2 ? argv[1] : "";
   Session session({.timeout_seconds = how == "sleep" ? 2.0 : 300.0});
   try {
-    how == "sleep" ? sleep_forever(session) : throw_in_the_middle(session);
+    if (how == "sleep") sleep_forever(session);
+    if (how == "throw") throw_in_the_middle(session);
+    if (how == "together") throw_together(session);
   } catch (const std::exception& error) {
     session.fail(error);
   }

@@ -35,6 +35,28 @@ expect_exit 1
 expect_one_sentence "rank 1 of 4 failed while reading image 7: the file is gone"
 expect_all_gone
 
+# Lets the launcher go on two seconds after a rank has stopped it.
+wake_launcher() {
+  local rank launcher
+  for _ in {1..200}; do
+    sleep 0.1
+    rank=$(find "$ranks" -type f -printf '%f\n' -quit)
+    launcher=$(sed -n 's/^PPid:[[:space:]]*//p' "/proc/${rank:-none}/status" 2>/dev/null)
+    grep -qs '^State:[[:space:]]*T' "/proc/${launcher:-none}/status" || continue
+    sleep 2
+    kill -CONT "$launcher"
+    return
+  done
+}
+
+# All fail at once and the launcher is slow to end them: still one speaks for all.
+wake_launcher &
+run 30 4 "${traced[@]}" "$FAILING_RANK" together
+wait $!
+expect_exit 1
+expect_one_sentence "failed while reading image 7: the file is gone"
+expect_all_gone
+
 run 20 2 "${traced[@]}" "$MPI4DL" bench halo --iterations 1 --json "$scratch/no/such/folder"
 expect_exit 1
 expect_one_sentence "rank 0 of 2 failed while reporting the halo exchange: \
