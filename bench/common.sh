@@ -26,7 +26,7 @@ race() {
     mpirun -np "$ranks" "$mpi4dl" bench train --json "$figures/$name.json" "$@"
 }
 
-# one NAME ARGUMENT...: the same on one rank with all cores.
+# race_alone NAME ARGUMENT...: the same on one rank with all cores.
 race_alone() {
   local name=$1
   shift

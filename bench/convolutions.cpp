@@ -1,5 +1,5 @@
 // The kernels of convolutions against libtorch's, which are oneDNN's, on one thread and in turns:
-// images with channels side by side. Prints the best GFLOP/s of each.
+// images with channels side by side, in float32 or bfloat16. Prints the best GFLOP/s of each.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "base/processor.hpp"
 #include "ops/kernels/convolution.hpp"
 
 namespace {
@@ -45,20 +47,20 @@ std::string race(const Task& task, double operations) {
   return fmt::format(" {:.0f} | {:.0f} |", operations / theirs * 1e-9, operations / ours * 1e-9);
 }
 
-at::Tensor image(int64_t channels, int64_t size) {
-  return at::rand({1, channels, size, size}).contiguous(at::MemoryFormat::ChannelsLast);
+at::Tensor random(at::IntArrayRef shape, c10::ScalarType type) {
+  return at::rand(shape).to(type).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-void race(const Shape& shape) {
+void race(const Shape& shape, c10::ScalarType type) {
   const int64_t padding = shape.kernel / 2;
   const Window window{shape.kernel, 1, padding, 1};
   const ImageWindows windows{window, window};
   const std::vector<int64_t> one{1, 1}, zero{0, 0}, pad{padding, padding};
-  const at::Tensor x = image(shape.in, shape.size), dy = image(shape.out, shape.size);
+  const at::Tensor x = random({1, shape.in, shape.size, shape.size}, type);
+  const at::Tensor dy = random({1, shape.out, shape.size, shape.size}, type);
   const at::Tensor y = at::empty_like(dy), dx = at::empty_like(x);
-  const at::Tensor weight = at::rand({shape.out, shape.in, shape.kernel, shape.kernel})
-                                .contiguous(at::MemoryFormat::ChannelsLast);
-  const at::Tensor sums = at::zeros_like(weight);
+  const at::Tensor weight = random({shape.out, shape.in, shape.kernel, shape.kernel}, type);
+  const at::Tensor sums = at::zeros_like(weight, at::kFloat);
   const auto back = [&](bool of_input) {
     at::convolution_backward(dy, x, weight, c10::nullopt, one, pad, one, false, zero, 1,
                              {of_input, !of_input, false});
@@ -76,9 +78,15 @@ void race(const Shape& shape) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  keep_onednn_from_matrix_unit_of_unknown_size();
   at::set_num_threads(1);
   const at::NoGradGuard no_grad;
+  const bool half = argc > 1 && std::string(argv[1]) == "bfloat16";
+  if (argc > 2 || (argc == 2 && !half)) {
+    fmt::print(stderr, "usage: bench-convolutions [bfloat16]\n");
+    return 2;
+  }
   fmt::print(
       "| window, channels, size | forward: libtorch | ours | input: libtorch | ours | weights: "
       "libtorch | ours |\n|---|---|---|---|---|---|---|\n");
@@ -92,5 +100,5 @@ int main() {
                                                {64, 128, 128, 1},
                                                {128, 256, 64, 1},
                                                {64, 64, 16, 1}})
-    race(shape);
+    race(shape, half ? at::kBFloat16 : at::kFloat);
 }

@@ -17,42 +17,57 @@ run_round() {
   for size in "${!image_steps[@]}"; do
     race "image-$size-$1" 4 "${model[@]}" --iterations "${image_steps[$size]}" --stages 2x2 --image-size "$size"
   done
-  for grid in "${grids[@]}"; do
+  race_alone "tiles-1-$1" "${model[@]}" --iterations 2 --image-size 768
+  for grid in "${grids[@]:1}"; do
     ranks=$(ranks_of "$grid")
     race "tiles-$ranks-$1" "$ranks" "${model[@]}" --iterations 2 --stages "$grid" --image-size 768
   done
 }
 
+median() { python3 -c 'import statistics, sys; print(statistics.median(map(float, sys.stdin)))'; }
+
 # median_of NAME PYTHON: of an expression about the figures `r` of a run, over all rounds.
 median_of() {
   local round
-  for round in $(seq "$rounds"); do figure "$1-$round" "$2"; done |
-    python3 -c 'import statistics, sys; print(statistics.median(map(float, sys.stdin)))'
+  for round in $(seq "$rounds"); do figure "$1-$round" "$2"; done | median
+}
+
+# median_over NAME OTHER PYTHON: the expression for NAME over that for OTHER in the same round.
+median_over() {
+  local round
+  for round in $(seq "$rounds"); do
+    awk "BEGIN { print $(figure "$1-$round" "$3") / $(figure "$2-$round" "$3") }"
+  done | median
 }
 
 # Images from 128² to 1024² on four tiles: time and memory of each pixel. What does not depend on the
 # image is not counted: parameters, their gradients and momenta, 12 bytes each.
 images() {
-  local size seconds bytes parameters
-  printf '\n| image, 4 tiles | s/step | µs a pixel | bytes a pixel, largest rank, without parameters |\n|---|---|---|---|\n'
+  local size step bytes parameters over
+  printf '\n| image, 4 tiles | s/step | µs a pixel | over 1024² | bytes a pixel, largest rank, without parameters | over 1024² |\n|---|---|---|---|---|---|\n'
   parameters=$("$mpi4dl" plan --model resnet --depth 29 --global-pool-head | grep -oP '[0-9]+(?= parameters)' | head -n 1)
+  step="sorted(r['seconds'])[len(r['seconds']) // 2]"
+  bytes="(max(r['peak_bytes']) - 12 * $parameters)"
   for size in 128 256 512 1024; do
-    seconds=$(median_of "image-$size" "sorted(r['seconds'])[len(r['seconds']) // 2]")
-    bytes=$(median_of "image-$size" "max(r['peak_bytes']) - 12 * $parameters")
-    awk "BEGIN { pixels = $size^2
-      printf \"| $size² | %.4f | %.1f | %.0f |\n\", $seconds, 1e6 * $seconds / pixels, $bytes / pixels }"
+    over="(1024 / $size)^2"
+    awk "BEGIN {
+      seconds = $(median_of "image-$size" "$step"); bytes = $(median_of "image-$size" "$bytes")
+      slower = $(median_over "image-$size" image-1024 "$step") * $over
+      larger = $(median_over "image-$size" image-1024 "$bytes") * $over
+      printf \"| $size² | %.4f | %.1f | %+.0f %% | %.0f | %+.0f %% |\n\", seconds, 1e6 * seconds / $size^2,
+        100 * (slower - 1), bytes / $size^2, 100 * (larger - 1) }"
   done
 }
 
 # One to nine tiles of the same image: CPU time of all ranks together. One rank uses all cores, as
-# the tiles do together: a core that computes alone is faster.
+# the tiles do together: a core that computes alone is faster. (mpirun would bind it to one.)
 tiles() {
-  local grid cpu one=""
+  local grid ranks cpu='sum(k["cpu_s"] for k in r["ranks"])'
   printf '\n| tiles of 768² | CPU s of all ranks | over one rank |\n|---|---|---|\n'
   for grid in "${grids[@]}"; do
-    cpu=$(median_of "tiles-$(ranks_of "$grid")" 'sum(k["cpu_s"] for k in r["ranks"])')
-    one=${one:-$cpu}
-    awk "BEGIN { printf \"| $grid | %.2f | %+.1f %% |\n\", $cpu, 100 * ($cpu / $one - 1) }"
+    ranks=$(ranks_of "$grid")
+    awk "BEGIN { printf \"| $grid | %.2f | %+.1f %% |\n\", $(median_of "tiles-$ranks" "$cpu"),
+      100 * ($(median_over "tiles-$ranks" tiles-1 "$cpu") - 1) }"
   done
 }
 

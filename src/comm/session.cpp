@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/processor.hpp"
 #include "comm/agreement.hpp"
 #include "comm/check.hpp"
 #include "comm/shared_memory.hpp"
@@ -70,6 +71,7 @@ std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
 }  // namespace
 
 Session::Session(const SessionOptions& options) {
+  keep_onednn_from_matrix_unit_of_unknown_size();
   int provided = 0;
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   context_ = make_context(options);

@@ -130,10 +130,10 @@ Interval ready_outputs(const Window& window, Interval outputs, const Interval& i
   return outputs;
 }
 
-/// Of a tile's outputs. Half types are converted as a whole, so they wait for all of it.
+/// Of a tile's outputs.
 Box ready_part(const TileRun& run, const std::vector<Window>& windows) {
   Box ready = run.output;
-  if (run.inputs[0].data.scalar_type() == at::kBFloat16) return Box::none(ready.axes());
+  if (converts_input(run.inputs[0].data)) return Box::none(ready.axes());
   for (int axis = 2; axis < ready.axes(); ++axis)
     ready[axis] =
         ready_outputs(windows[axis - 2], ready[axis], run.inputs[0].box[axis], run.there[axis]);

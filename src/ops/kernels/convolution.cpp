@@ -3,26 +3,14 @@
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 
+#include "base/processor.hpp"
+#include "ops/kernels/matrix_unit.hpp"
 #include "ops/kernels/memory_order.hpp"
 #include "ops/kernels/tap_products.hpp"
 #include "ops/kernels/weight_sums.hpp"
 
 namespace mpi4dl {
 namespace {
-
-template <typename Work>
-auto by_wide_type(const at::Tensor& tensor, Work&& work) {
-  return tensor.scalar_type() == at::kDouble ? work(double{}) : work(float{});
-}
-
-/// Some processors multiply bfloat16 twice as fast as float32, and oneDNN knows how.
-bool has_bfloat16_instructions() {
-#ifdef __x86_64__
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
 
 bool narrow(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16;
@@ -32,15 +20,44 @@ at::Tensor widened(const at::Tensor& tensor) {
   return tensor.defined() && narrow(tensor) ? tensor.to(at::kFloat) : tensor;
 }
 
-/// In a type that the kernels compute with, and then to where it belongs.
-void write(TapProduct& product, const at::Tensor& result) {
+at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
+  return at::empty(shape, at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
+}
+
+/// With one more zero along the axis where its length is odd.
+at::Tensor even(const at::Tensor& tensor, int64_t axis) {
+  if (tensor.size(axis) % 2 == 0) return tensor;
+  std::vector<int64_t> shape = tensor.sizes().vec();
+  ++shape[axis];
+  at::Tensor longer = empty_image(shape, tensor.scalar_type()).zero_();
+  longer.narrow(axis, 0, tensor.size(axis)).copy_(tensor);
+  return longer;
+}
+
+/// Computes `product` in bfloat16.
+void write_by_matrix_unit(TapProduct& product, const at::Tensor& result) {
+  product.x = even(product.x, 1);
+  product.weight = even(product.weight, product.back ? 0 : 1);
   product.y = result;
+  multiply_taps<c10::BFloat16>(product);
+}
+
+/// Computes `product` in float32.
+void write_widened(TapProduct& product, const at::Tensor& result) {
+  for (at::Tensor* tensor : {&product.x, &product.weight, &product.bias, &product.addend})
+    *tensor = widened(*tensor);
+  product.y = empty_image(result.sizes(), at::kFloat);
+  multiply_taps<float>(product);
+  result.copy_(product.y);
+}
+
+void write(TapProduct& product, const at::Tensor& result) {
   if (narrow(result))
-    product.y =
-        at::empty(result.sizes(),
-                  result.options().dtype(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
-  by_wide_type(product.x, [&]<typename T>(T) { multiply_taps<T>(product); });
-  if (narrow(result)) result.copy_(product.y);
+    return has_matrix_unit() ? write_by_matrix_unit(product, result)
+                             : write_widened(product, result);
+  product.y = result;
+  if (result.scalar_type() == at::kDouble) return multiply_taps<double>(product);
+  multiply_taps<float>(product);
 }
 
 }  // namespace
@@ -50,28 +67,31 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
   return input.is_cpu() && input.dim() == 4 && groups == 1 && weight.scalar_type() == type &&
          channels_side_by_side(input) &&
          (type == at::kFloat || type == at::kDouble ||
-          (type == at::kBFloat16 && !has_bfloat16_instructions()));
+          (type == at::kBFloat16 && (has_matrix_unit() || !has_bfloat16_instructions())));
+}
+
+bool converts_input(const at::Tensor& input) {
+  return narrow(input) && !has_matrix_unit();
 }
 
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
               const ImageWindows& windows, const at::Tensor& addend, const at::Tensor& y) {
   RECORD_USER_SCOPE("mpi4dl::convolve");
-  TapProduct product{
-      .x = widened(x),
-      .weight = widened(weight),
-      .bias = widened(bias),
-      .addend = addend.defined() ? widened(with_channels_side_by_side(addend)) : addend,
-      .y = {},
-      .rows = output_runs(windows[0], x.size(2), y.size(2)),
-      .columns = output_runs(windows[1], x.size(3), y.size(3))};
+  TapProduct product{.x = x,
+                     .weight = weight,
+                     .bias = bias,
+                     .addend = addend.defined() ? with_channels_side_by_side(addend) : addend,
+                     .y = {},
+                     .rows = output_runs(windows[0], x.size(2), y.size(2)),
+                     .columns = output_runs(windows[1], x.size(3), y.size(3))};
   write(product, y);
 }
 
 void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWindows& windows,
                    const at::Tensor& dx) {
   RECORD_USER_SCOPE("mpi4dl::convolve_back");
-  TapProduct product{.x = widened(dy),
-                     .weight = widened(weight),
+  TapProduct product{.x = dy,
+                     .weight = weight,
                      .back = true,
                      .bias = {},
                      .addend = {},
@@ -84,8 +104,10 @@ void convolve_back(const at::Tensor& dy, const at::Tensor& weight, const ImageWi
 void add_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
                          const at::Tensor& sums) {
   RECORD_USER_SCOPE("mpi4dl::weight_gradient");
-  by_wide_type(
-      sums, [&]<typename T>(T) { sum_weight_gradient<T>(widened(x), widened(dy), windows, sums); });
+  if (x.scalar_type() == at::kDouble) return sum_weight_gradient<double>(x, dy, windows, sums);
+  if (narrow(x) && has_matrix_unit())
+    return sum_weight_gradient<c10::BFloat16>(x, dy, windows, sums);
+  sum_weight_gradient<float>(widened(x), widened(dy), windows, sums);
 }
 
 }  // namespace mpi4dl

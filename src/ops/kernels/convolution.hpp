@@ -13,10 +13,14 @@ namespace mpi4dl {
 using ImageWindows = std::array<Window, 2>;
 
 /// True where the kernels below do this convolution: of images on the CPU with channels side by
-/// side, in one group, for float32, float64 and, where the processor has no instructions for it,
-/// bfloat16 (which computes in float32). They beat oneDNN's there, most of all in the gradient of
-/// the weights (bench/README.md).
+/// side, in one group, for float32, float64 and bfloat16. Where the processor has a matrix unit it
+/// multiplies bfloat16; without one that is computed in float32, and left to oneDNN on processors
+/// that have other instructions for it.
 bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, int64_t groups);
+
+/// True where the kernels turn the whole input into another type first, so that it does not pay to
+/// compute an output part by part.
+bool converts_input(const at::Tensor& input);
 
 // Tensors are (N, C, H, W) and may be views with gaps between their rows. A weight is (out, in, H,
 // W); `bias` may be undefined.

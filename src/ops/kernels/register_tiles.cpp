@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "ops/kernels/matrix_unit.hpp"
+
 namespace mpi4dl {
 namespace {
 
@@ -28,10 +30,11 @@ template <typename S, typename T, int rows>
   for (int row = 0; row < rows; ++row)
     for (int v = 0; v < S::vectors; ++v)
       sums[row][v] = reinterpret_cast<const Vector*>(run.bias)[v];
-  const int64_t pitch = run.x_pitch, channels = run.channels;
+  const int64_t pitch = run.x_pitch;
   for (int64_t tap = 0; tap < run.tap_count; ++tap) {
     const T* numbers = x + run.taps[tap].pixel;
     const T* weights = run.panel + run.taps[tap].weight;
+    const int64_t channels = run.taps[tap].channels;
     for (int64_t channel = 0; channel < channels; ++channel) {
       Vector weight[S::vectors];
       for (int v = 0; v < S::vectors; ++v)
@@ -137,30 +140,54 @@ template <typename S, typename T>
 }
 #endif
 
+template <typename T>
+struct Tiles {
+  PanelTiles<T> panels;
+  OuterTiles<T> outer;
+};
+
 template <typename T, int vectors>
-RegisterTiles<T> tiles_for_this_processor() {
+Tiles<T> tiles_for_this_processor() {
 #ifdef __x86_64__
-  using Wide = TileShape<T, 64, vectors>;
+  using Large = TileShape<T, 64, vectors>;
   using Middle = TileShape<T, 32, vectors>;
   if (__builtin_cpu_supports("x86-64-v4"))
-    return {Wide::width, multiply_v4<Wide, T>, add_outer_v4<Wide, T>};
+    return {{Large::width, 1, multiply_v4<Large, T>}, {Large::width, add_outer_v4<Large, T>}};
   if (__builtin_cpu_supports("x86-64-v3"))
-    return {Middle::width, multiply_v3<Middle, T>, add_outer_v3<Middle, T>};
+    return {{Middle::width, 1, multiply_v3<Middle, T>}, {Middle::width, add_outer_v3<Middle, T>}};
 #endif
-  using Narrow = TileShape<T, 16, vectors>;
-  return {Narrow::width, multiply<Narrow, T>, add_outer<Narrow, T>};
+  using Small = TileShape<T, 16, vectors>;
+  return {{Small::width, 1, multiply<Small, T>}, {Small::width, add_outer<Small, T>}};
+}
+
+template <typename T>
+const Tiles<T>& tiles_for(int64_t channels) {
+  static const Tiles<T> narrow = tiles_for_this_processor<T, 1>();
+  static const Tiles<T> wide = tiles_for_this_processor<T, 2>();
+  return channels <= narrow.panels.width ? narrow : wide;
 }
 
 }  // namespace
 
 template <typename T>
-const RegisterTiles<T>& register_tiles(int64_t channels) {
-  static const RegisterTiles<T> narrow = tiles_for_this_processor<T, 1>();
-  static const RegisterTiles<T> wide = tiles_for_this_processor<T, 2>();
-  return channels <= narrow.width ? narrow : wide;
+const PanelTiles<T>& panel_tiles(int64_t channels) {
+  return tiles_for<T>(channels).panels;
 }
 
-template const RegisterTiles<float>& register_tiles(int64_t channels);
-template const RegisterTiles<double>& register_tiles(int64_t channels);
+template <typename T>
+const OuterTiles<T>& outer_tiles(int64_t channels) {
+  return tiles_for<T>(channels).outer;
+}
+
+template <>
+const PanelTiles<c10::BFloat16>& panel_tiles(int64_t /*channels*/) {
+  static const PanelTiles<c10::BFloat16> tiles{2 * kMatrixColumns, 2, multiply_by_matrix_unit};
+  return tiles;
+}
+
+template const PanelTiles<float>& panel_tiles(int64_t channels);
+template const PanelTiles<double>& panel_tiles(int64_t channels);
+template const OuterTiles<float>& outer_tiles(int64_t channels);
+template const OuterTiles<double>& outer_tiles(int64_t channels);
 
 }  // namespace mpi4dl

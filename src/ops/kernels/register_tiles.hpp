@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
 
-/// Where a tap reads, in elements from the first pixel, and where its weights are in their panel.
+/// Where a tap reads, in elements from the first pixel, where its weights are in their panel, and
+/// how many channels it reads. Taps side by side are one tap with the channels of all.
 struct TapOffset {
-  int64_t pixel, weight;
+  int64_t pixel, weight, channels;
 };
 
 /// A row of pixels times a panel of weights. Weights of a panel are those of `width` channels, and
@@ -16,12 +18,11 @@ template <typename T>
 struct PanelProduct {
   const T* x;
   int64_t x_pitch;  // from one pixel to the next
-  int64_t channels;
   const TapOffset* taps;
   int64_t tap_count;
   const T* panel;
-  const T* bias;    // `width` numbers
-  const T* addend;  // as many as y, or null
+  const Wide<T>* bias;  // `width` numbers
+  const T* addend;      // as many as y, or null
   int64_t addend_pitch;
   T* y;
   int64_t y_pitch;
@@ -49,16 +50,28 @@ struct OuterProduct {
   int64_t sum_pitch;
 };
 
-/// Products whose sums stay in registers, for the processor that this program runs on.
+// Products whose sums stay in registers, for the processor that this program runs on, and for this
+// many channels: few of them need narrow tiles.
+
 template <typename T>
-struct RegisterTiles {
-  int64_t width;  ///< channels that are computed at once
+struct PanelTiles {
+  int64_t width;            ///< channels that are computed at once
+  int64_t rows_in_a_group;  ///< of a panel: that many lie side by side, number by number
   void (*multiply)(const PanelProduct<T>&);
-  void (*add_outer)(const OuterProduct<T>&);
 };
 
-/// For this many channels: few of them need narrow tiles. Exists for float and double.
+/// Exists for float and double, and for bfloat16 where there is a matrix unit.
 template <typename T>
-const RegisterTiles<T>& register_tiles(int64_t channels);
+const PanelTiles<T>& panel_tiles(int64_t channels);
+
+template <typename T>
+struct OuterTiles {
+  int64_t width;  ///< channels that are computed at once
+  void (*add)(const OuterProduct<T>&);
+};
+
+/// Exists for float and double.
+template <typename T>
+const OuterTiles<T>& outer_tiles(int64_t channels);
 
 }  // namespace mpi4dl

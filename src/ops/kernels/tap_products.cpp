@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
@@ -17,71 +18,116 @@ namespace {
 /// What a thread reads over and over should stay in its second cache.
 constexpr int64_t kCachedBytes = 256 << 10;
 
-/// Writes `width` numbers for each of `rows`: number `column` of row `row` from
-/// `from[row * row_stride + column * column_stride]`. What is missing becomes zero.
+/// Numbers of a matrix that lie anywhere: row `row`, column `column` at
+/// `data[row * row_stride + column * column_stride]`.
 template <typename T>
-void pack_rows(const T* from, int64_t rows, int64_t row_stride, int64_t columns,
-               int64_t column_stride, int64_t width, T* to) {
-  if (columns < width) std::fill(to, to + rows * width, T{0});
-  if (column_stride == 1) {
-    for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(from + row * row_stride, columns, to + row * width);
+struct Matrix {
+  const T* data;
+  int64_t rows, row_stride, columns, column_stride;
+};
+
+/// Writes `width` numbers for each row. What is missing becomes zero.
+template <typename T>
+void pack_rows(const Matrix<T>& from, int64_t width, T* to) {
+  if (from.columns < width) std::fill(to, to + from.rows * width, T{0});
+  if (from.column_stride == 1) {
+    for (int64_t row = 0; row < from.rows; ++row)
+      std::copy_n(from.data + row * from.row_stride, from.columns, to + row * width);
     return;
   }
   // In small squares, so that both sides stay in the first cache.
   constexpr int64_t kSquare = 16;
-  for (int64_t first = 0; first < rows; first += kSquare)
-    for (int64_t column = 0; column < columns; ++column) {
-      const T* numbers = from + column * column_stride;
-      for (int64_t row = first; row < std::min(first + kSquare, rows); ++row)
-        to[row * width + column] = numbers[row * row_stride];
+  for (int64_t first = 0; first < from.rows; first += kSquare)
+    for (int64_t column = 0; column < from.columns; ++column) {
+      const T* numbers = from.data + column * from.column_stride;
+      for (int64_t row = first; row < std::min(first + kSquare, from.rows); ++row)
+        to[row * width + column] = numbers[row * from.row_stride];
     }
+}
+
+/// The same with two rows side by side, number by number. There is an even number of rows.
+template <typename T>
+void pack_row_pairs(const Matrix<T>& from, int64_t width, T* to) {
+  using Pair = std::array<T, 2>;
+  if (from.row_stride == 1) {  // numbers of two rows are neighbours already
+    pack_rows(Matrix<Pair>{reinterpret_cast<const Pair*>(from.data), from.rows / 2, 1, from.columns,
+                           from.column_stride / 2},
+              width, reinterpret_cast<Pair*>(to));
+    return;
+  }
+  if (from.columns < width) std::fill(to, to + from.rows * width, T{0});
+  for (int64_t row = 0; row < from.rows; row += 2, to += 2 * width) {
+    const T* even = from.data + row * from.row_stride;
+    const T* odd = even + from.row_stride;
+    for (int64_t column = 0; column < from.columns; ++column) {
+      to[2 * column] = even[column * from.column_stride];
+      to[2 * column + 1] = odd[column * from.column_stride];
+    }
+  }
 }
 
 /// Weights (out, in, H, W) in panels of `width` columns, each tap by tap and row by row.
 /// Convolving, a row is an input channel and a column an output channel; going back it is the other
-/// way round.
+/// way round, and the last tap comes first: it reads the first of the pixels.
 template <typename T>
 class Panels {
  public:
-  Panels(const at::Tensor& weight, bool back, int64_t width)
-      : weight_(weight), row_axis_(back ? 0 : 1), column_axis_(back ? 1 : 0), width_(width) {
-    const int64_t count = divide_up(weight.size(column_axis_), width);
+  Panels(const at::Tensor& weight, bool back, const PanelTiles<T>& tiles)
+      : weight_(weight),
+        back_(back),
+        row_axis_(back ? 0 : 1),
+        column_axis_(back ? 1 : 0),
+        width_(tiles.width),
+        rows_in_a_group_(tiles.rows_in_a_group) {
+    const int64_t count = divide_up(weight.size(column_axis_), width_);
     const int64_t taps = weight.size(2) * weight.size(3), rows = weight.size(row_axis_);
-    const int64_t bytes = taps * rows * width * static_cast<int64_t>(sizeof(T));
+    const int64_t bytes = taps * rows * width_ * static_cast<int64_t>(sizeof(T));
     at_once_ = std::clamp<int64_t>(kPackedBytes / std::max<int64_t>(bytes, 1), 1, count);
-    packed_ = at::empty({at_once_, taps, rows, width},
+    packed_ = at::empty({at_once_, taps, rows, width_},
                         weight.options().memory_format(at::MemoryFormat::Contiguous));
   }
 
   /// Columns of all panels that are packed at the same time.
   int64_t columns_at_once() const { return at_once_ * width_; }
-  int64_t tap_stride() const { return packed_.stride(1); }
   int64_t size() const { return packed_.numel(); }
+
+  /// Where the weights of a tap are in a panel.
+  int64_t tap_offset(int64_t y, int64_t x) const {
+    const int64_t tap = y * weight_.size(3) + x;
+    return (back_ ? weight_.size(2) * weight_.size(3) - 1 - tap : tap) * packed_.stride(1);
+  }
 
   /// Packs the panels of the columns from `first` on.
   void pack(int64_t first) {
     first_ = first;
     const int64_t end = std::min(first + columns_at_once(), weight_.size(column_axis_));
-    const int64_t rows = weight_.size(row_axis_);
-    T* to = packed_.data_ptr<T>();
     for (int64_t column = first; column < end; column += width_)
       for (int64_t y = 0; y < weight_.size(2); ++y)
-        for (int64_t x = 0; x < weight_.size(3); ++x, to += rows * width_)
-          pack_rows(weight_.data_ptr<T>() + y * weight_.stride(2) + x * weight_.stride(3) +
-                        column * weight_.stride(column_axis_),
-                    rows, weight_.stride(row_axis_), std::min(width_, end - column),
-                    weight_.stride(column_axis_), width_, to);
+        for (int64_t x = 0; x < weight_.size(3); ++x) {
+          const Matrix<T> matrix{weight_.data_ptr<T>() + y * weight_.stride(2) +
+                                     x * weight_.stride(3) + column * weight_.stride(column_axis_),
+                                 weight_.size(row_axis_), weight_.stride(row_axis_),
+                                 std::min(width_, end - column), weight_.stride(column_axis_)};
+          T* to = packed_.data_ptr<T>() + panel_offset(column) + tap_offset(y, x);
+          if (rows_in_a_group_ == 1) {
+            pack_rows(matrix, width_, to);
+          } else {
+            pack_row_pairs(matrix, width_, to);
+          }
+        }
   }
 
   /// The panel that begins with this column, which is packed.
-  const T* panel(int64_t column) const {
-    return packed_.data_ptr<T>() + (column - first_) / width_ * packed_.stride(0);
-  }
+  const T* panel(int64_t column) const { return packed_.data_ptr<T>() + panel_offset(column); }
 
  private:
+  int64_t panel_offset(int64_t column) const {
+    return (column - first_) / width_ * packed_.stride(0);
+  }
+
   at::Tensor weight_, packed_;
-  int64_t row_axis_, column_axis_, width_;
+  bool back_;
+  int64_t row_axis_, column_axis_, width_, rows_in_a_group_;
   int64_t at_once_ = 0, first_ = 0;
 };
 
@@ -112,15 +158,15 @@ class TapProducts {
       : x_(product.x),
         y_(product.y),
         addend_(product.addend.defined() ? Image<T>(product.addend) : Image<T>()),
-        tiles_(register_tiles<T>(y_.channels)),
-        panels_(product.weight, product.back, tiles_.width),
-        bias_(divide_up(y_.channels, tiles_.width) * tiles_.width, T{0}),
-        kernel_width_(product.weight.size(3)),
+        tiles_(panel_tiles<T>(y_.channels)),
+        panels_(product.weight, product.back, tiles_),
+        bias_(round_up(y_.channels, tiles_.width), 0),
+        back_(product.back),
         rows_(product.rows),
         columns_(product.columns) {
     if (product.bias.defined())
       for (int64_t channel = 0; channel < y_.channels; ++channel)
-        bias_[channel] = product.bias.data_ptr<T>()[channel * product.bias.stride(0)];
+        bias_[channel] = widen(product.bias.data_ptr<T>()[channel * product.bias.stride(0)]);
   }
 
   void run(int64_t images) {
@@ -186,7 +232,6 @@ class TapProducts {
         for (int64_t i = begin; i < std::min(begin + at_once, lines.length); ++i)
           tiles_.multiply({.x = start.x + i * lines.x_pitch,
                            .x_pitch = line.x_pitch,
-                           .channels = x_.channels,
                            .taps = taps.data(),
                            .tap_count = static_cast<int64_t>(taps.size()),
                            .panel = panels_.panel(first),
@@ -201,22 +246,39 @@ class TapProducts {
                            .pixels = line.length});
   }
 
+  /// In the order of the pixels that they read.
   void find_taps(const TapRun& rows, const TapRun& columns, std::vector<TapOffset>& taps) const {
+    const auto in_order = [this](const std::vector<Tap>& some, size_t i) {
+      return some[back_ ? some.size() - 1 - i : i];
+    };
     taps.clear();
-    for (const Tap& row : rows.taps)
-      for (const Tap& column : columns.taps)
-        taps.push_back({row.from * x_.row_stride + column.from * x_.pixel_stride,
-                        (row.index * kernel_width_ + column.index) * panels_.tap_stride()});
+    for (size_t y = 0; y < rows.taps.size(); ++y)
+      for (size_t x = 0; x < columns.taps.size(); ++x) {
+        const Tap row = in_order(rows.taps, y), column = in_order(columns.taps, x);
+        const TapOffset tap{row.from * x_.row_stride + column.from * x_.pixel_stride,
+                            panels_.tap_offset(row.index, column.index), x_.channels};
+        if (!taps.empty() && continues(taps.back(), tap)) {
+          taps.back().channels += tap.channels;
+        } else {
+          taps.push_back(tap);
+        }
+      }
+  }
+
+  /// The tap's pixels and weights follow those of the last one without a gap.
+  bool continues(const TapOffset& last, const TapOffset& tap) const {
+    return tap.pixel == last.pixel + last.channels &&
+           tap.weight == last.weight + last.channels * tiles_.width;
   }
 
   static constexpr int64_t kShortLine = 6;
 
   Image<T> x_, y_, addend_;
-  const RegisterTiles<T>& tiles_;
+  const PanelTiles<T>& tiles_;
   Panels<T> panels_;
   Interval channels_;  // whose panels are packed
-  std::vector<T> bias_;
-  int64_t kernel_width_;
+  std::vector<Wide<T>> bias_;
+  bool back_;
   const std::vector<TapRun>&rows_, &columns_;
 };
 
@@ -229,5 +291,6 @@ void multiply_taps(const TapProduct& product) {
 
 template void multiply_taps<float>(const TapProduct& product);
 template void multiply_taps<double>(const TapProduct& product);
+template void multiply_taps<c10::BFloat16>(const TapProduct& product);
 
 }  // namespace mpi4dl

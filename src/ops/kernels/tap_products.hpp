@@ -17,7 +17,8 @@ struct TapProduct {
   std::vector<TapRun> rows, columns;  ///< of y
 };
 
-/// Writes y. Exists for float and double.
+/// Writes y. Exists for float and double, and for bfloat16 where there is a matrix unit; x has an
+/// even number of channels then.
 template <typename T>
 void multiply_taps(const TapProduct& product);
 

@@ -24,7 +24,7 @@ template <typename T>
 class WeightGradient {
  public:
   WeightGradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows)
-      : x_(x), dy_(dy), windows_(windows), tiles_(register_tiles<T>(x.size(1))) {}
+      : x_(x), dy_(dy), windows_(windows), tiles_(outer_tiles<T>(x.size(1))) {}
 
   /// Of the rows [begin, end) of all images, to sums (out, H, W, in).
   void add_rows(int64_t begin, int64_t end, T* sums) {
@@ -94,7 +94,7 @@ class WeightGradient {
       product.x_pitch = tiles_.width;
       product.x_offset = 0;
     }
-    tiles_.add_outer(product);
+    tiles_.add(product);
   }
 
   /// Copies the last channels of the pairs' pixels to where a whole tile of them can be read.
@@ -112,7 +112,7 @@ class WeightGradient {
 
   Image<T> x_, dy_;
   ImageWindows windows_;
-  const RegisterTiles<T>& tiles_;
+  const OuterTiles<T>& tiles_;
   std::vector<PixelPairs<T>> pairs_, filled_pairs_;
   std::vector<T> filled_;
 };
