@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "graph/geometry.hpp"
@@ -119,10 +120,60 @@ void BoundsInference::walk_backwards() {
       local_need_[id].assign(plan_.grid_.size(), nothing);
       exchange_need_[id].assign(plan_.grid_.size(), nothing);
     }
-  for (const int id : std::views::reverse(plan_.nodes_)) visit(id);
+  plan_.behind_exchange_.resize(consumers_.size());
+  for (auto end = plan_.nodes_.end(); end != plan_.nodes_.begin();) {
+    auto begin = end - 1;
+    while (begin != plan_.nodes_.begin() && plan_.group(begin[-1]) == plan_.group(end[-1])) --begin;
+    visit_group({begin, end});
+    end = begin;
+  }
   for (const int id : plan_.nodes_)
     if (plan_.values_[id].exchanged()) make_room(id);
   for (const int id : plan_.inputs_) plan_.values_[id].computed = local_need_[id];
+}
+
+/// From the first operator on that reads neighbouring pixels, or from the border of the group on,
+/// where that takes fewer exchanges: a skip does not pass that operator.
+void BoundsInference::visit_group(std::span<const int> nodes) {
+  const auto visit_from = [&](bool border) {
+    put_behind_exchange(nodes, border);
+    for (const int id : std::views::reverse(nodes)) visit(id);
+  };
+  if (!plan_.design_.fused) return visit_from(false);
+  const Needs before = needs_around(nodes);
+  const auto try_from = [&](bool border) {
+    for (const auto& [id, needs] : before) std::tie(local_need_[id], exchange_need_[id]) = needs;
+    visit_from(border);
+    return exchanges_for(before);
+  };
+  if (try_from(true) >= try_from(false)) return;
+  try_from(true);
+}
+
+BoundsInference::Needs BoundsInference::needs_around(std::span<const int> nodes) const {
+  Needs needs;
+  const auto add = [&](int id) { needs[id] = {local_need_[id], exchange_need_[id]}; };
+  for (const int id : nodes) {
+    add(id);
+    for (const int from : plan_.graph_->node(id).inputs) add(from);
+  }
+  return needs;
+}
+
+void BoundsInference::put_behind_exchange(std::span<const int> nodes, bool all) {
+  std::vector<bool>& behind = plan_.behind_exchange_;
+  for (const int id : nodes) {
+    const Node& node = plan_.graph_->node(id);
+    behind[id] = all || !pointwise(node.op);
+    for (const int from : node.inputs)
+      if (plan_.runs(from) && plan_.group(from) == plan_.group(id) && behind[from])
+        behind[id] = true;
+  }
+}
+
+int BoundsInference::exchanges_for(const Needs& values) const {
+  return static_cast<int>(std::ranges::count_if(
+      values, [this](const auto& value) { return needs_exchange(value.first); }));
 }
 
 void BoundsInference::visit(int node) {
@@ -212,12 +263,22 @@ void BoundsInference::list_reads(int node) {
   }
 }
 
+std::vector<Box> BoundsInference::computed(int node) const {
+  std::vector<Box> boxes = plan_.values_[node].owned;
+  for (size_t rank = 0; rank < boxes.size(); ++rank)
+    boxes[rank] = hull(boxes[rank], local_need_[node][rank]);
+  return boxes;
+}
+
+bool BoundsInference::needs_exchange(int node) const {
+  return plan_.runs(node) && !contains(computed(node), exchange_need_[node]);
+}
+
 void BoundsInference::decide_exchange(int node) {
   ValuePlan& value = plan_.values_[node];
-  value.computed = value.owned;
-  for (size_t rank = 0; rank < value.computed.size(); ++rank)
-    value.computed[rank] = hull(value.owned[rank], local_need_[node][rank]);
-  if (!contains(value.computed, exchange_need_[node])) value.extended = exchange_need_[node];
+  value.computed = computed(node);
+  value.extended.clear();
+  if (needs_exchange(node)) value.extended = exchange_need_[node];
 }
 
 }  // namespace mpi4dl

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "plan/stage_plan.hpp"
 
@@ -13,12 +16,19 @@ class BoundsInference {
   void run();
 
  private:
+  /// By node: per rank, what consumers need across edges without and with an exchange.
+  using Needs = std::map<int, std::pair<std::vector<Box>, std::vector<Box>>>;
+
   void find_nodes();
   void find_joined();
   void place_owned();
   void walk_backwards();
+  void visit_group(std::span<const int> nodes);
+  void put_behind_exchange(std::span<const int> nodes, bool all);
   void visit(int node);
   void decide_exchange(int node);
+  bool needs_exchange(int node) const;
+  std::vector<Box> computed(int node) const;
   void make_room(int node);
   void find_passes();
   void extend_pass(int first);
@@ -29,6 +39,8 @@ class BoundsInference {
   bool sent_on(int node) const;
   bool fits(int node) const;
   bool only_feeds_joined(int node) const;
+  Needs needs_around(std::span<const int> nodes) const;
+  int exchanges_for(const Needs& values) const;
   void check_tiles(int node) const;
 
   StagePlan& plan_;

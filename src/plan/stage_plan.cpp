@@ -65,9 +65,12 @@ bool StagePlan::exchange_edge(int producer, int consumer) const {
   const Node& to = graph_->node(consumer);
   if (is<GlobalAvgPool>(to.op)) return false;
   if (values_[consumer].joined) return !values_[producer].joined;
-  if (!design_.fused) return !pointwise(to.op);
-  const auto group = [this](int cell) { return (cell - cells_.first) / design_.fused_layers; };
-  return group(graph_->node(producer).cell) != group(to.cell);
+  const bool together = group(producer) == group(consumer) && behind_exchange_[producer];
+  return behind_exchange_[consumer] && !together;
+}
+
+int StagePlan::group(int node) const {
+  return design_.fused ? (graph_->node(node).cell - cells_.first) / design_.fused_layers : node;
 }
 
 Box StagePlan::needed(int node, int input, int rank) const {

@@ -14,7 +14,8 @@ namespace mpi4dl {
 /// Where halos are exchanged.
 struct HaloDesign {
   /// false, design 1: before every operator that reads neighbouring pixels. true, design 2: once
-  /// for each run of `fused_layers` cells, whose operators then compute redundant margins.
+  /// for each run of `fused_layers` cells, whose operators then compute redundant margins; before
+  /// the first that reads neighbouring pixels, unless fewer values cross the border of the run.
   bool fused = false;
   int fused_layers = 1;
 };
@@ -126,6 +127,8 @@ class StagePlan {
  private:
   friend class BoundsInference;
   bool exchange_edge(int producer, int consumer) const;
+  /// Nodes that share their exchanges; in design 1 each is for itself.
+  int group(int node) const;
 
   const Graph* graph_;
   Grid grid_;
@@ -134,6 +137,8 @@ class StagePlan {
   CellRange cells_;
   std::vector<int> nodes_, inputs_, outputs_;
   std::vector<ValuePlan> values_;
+  /// By node: it reads what was exchanged for its group, directly or through others of the group.
+  std::vector<bool> behind_exchange_;
 };
 
 /// One box per rank in the form that redistributions take.
