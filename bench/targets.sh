@@ -60,7 +60,7 @@ halo() {
 }
 
 halos() {
-  local repeats=(--image-size 1024 --warmup 20 --iterations "$(iterations 400 100)") ms
+  local repeats=(--image-size 1024 --warmup 20 --iterations "$(iterations 4000 400)") ms
   halo 3-1 "1024², 3 channels, halo 1" --in-channels 3 --halo-len 1 "${repeats[@]}"
   halo 3-3 "1024², 3 channels, halo 3" --in-channels 3 --halo-len 3 "${repeats[@]}"
   halo 64-1 "1024², 64 channels, halo 1" --in-channels 64 --halo-len 1 "${repeats[@]}"

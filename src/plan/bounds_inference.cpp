@@ -146,8 +146,8 @@ void BoundsInference::visit_group(std::span<const int> nodes) {
     visit_from(border);
     return exchanges_for(before);
   };
-  if (try_from(true) >= try_from(false)) return;
-  try_from(true);
+  const int at_border = try_from(true), inside = try_from(false);
+  if (at_border < inside) try_from(true);
 }
 
 BoundsInference::Needs BoundsInference::needs_around(std::span<const int> nodes) const {

@@ -49,7 +49,7 @@ void pack_rows(const Matrix<T>& from, int64_t width, T* to) {
 template <typename T>
 void pack_row_pairs(const Matrix<T>& from, int64_t width, T* to) {
   using Pair = std::array<T, 2>;
-  if (from.row_stride == 1) {  // numbers of two rows are neighbours already
+  if (from.row_stride == 1 && from.column_stride % 2 == 0) {  // already side by side
     pack_rows(Matrix<Pair>{reinterpret_cast<const Pair*>(from.data), from.rows / 2, 1, from.columns,
                            from.column_stride / 2},
               width, reinterpret_cast<Pair*>(to));
