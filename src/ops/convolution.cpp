@@ -12,10 +12,6 @@
 namespace mpi4dl {
 namespace {
 
-at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
-  return at::empty(shape, at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
-}
-
 /// libtorch takes four times as long to sum up a view with gaps.
 at::Tensor channel_sums(const at::Tensor& images) {
   const at::Tensor moments = channel_moments(images);  // count, mean, and what is not needed here

@@ -20,10 +20,6 @@ at::Tensor widened(const at::Tensor& tensor) {
   return tensor.defined() && narrow(tensor) ? tensor.to(at::kFloat) : tensor;
 }
 
-at::Tensor empty_image(at::IntArrayRef shape, c10::ScalarType type) {
-  return at::empty(shape, at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
-}
-
 /// With one more zero along the axis where its length is odd.
 at::Tensor even(const at::Tensor& tensor, int64_t axis) {
   if (tensor.size(axis) % 2 == 0) return tensor;
