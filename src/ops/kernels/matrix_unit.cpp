@@ -251,7 +251,7 @@ MATRIX_UNIT void write_by_channel(const PixelRow& row, BFloat16* to, int64_t to_
   for (int64_t channel = 0; channel < row.channels; channel += 16)
     for (int64_t pixel = 0; pixel < row.pixels; pixel += 32) {
       __m512i pairs[16];
-      for (int i = 0; i < 16; ++i) pairs[i] = pair_at(row, pixel + 2 * i, channel);
+      for (int64_t i = 0; i < 16; ++i) pairs[i] = pair_at(row, pixel + 2 * i, channel);
       transpose(pairs);
       const int64_t count = std::min<int64_t>(row.pixels - pixel, 32);
       const auto lanes = static_cast<__mmask32>((uint64_t{1} << count) - 1);
