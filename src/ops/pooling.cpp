@@ -149,23 +149,18 @@ class ImageAvgPoolTape : public Tape {
   }
 
   at::Tensor forward(const at::Tensor& input) const {
-    at::Tensor output = empty_image(output_, input.scalar_type());
+    at::Tensor output = empty_image(output_.shape(), input.scalar_type());
     average_pool(input, rows_, cols_, output);
     return output;
   }
 
   Gradients backward(const at::Tensor& gradient) override {
-    at::Tensor result = empty_image(input_, gradient.scalar_type());
+    at::Tensor result = empty_image(input_.shape(), gradient.scalar_type());
     average_pool_backward(with_channels_side_by_side(gradient), rows_, cols_, result);
     return {{result}, {}};
   }
 
  private:
-  static at::Tensor empty_image(const Box& box, c10::ScalarType type) {
-    return at::empty(box.shape(),
-                     at::TensorOptions(type).memory_format(at::MemoryFormat::ChannelsLast));
-  }
-
   Box input_, output_;
   std::vector<Reach> rows_, cols_;
 };
