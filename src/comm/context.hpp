@@ -24,9 +24,9 @@ struct IdleTime {
   bool in_section = false;
 };
 
-/// Memory on its way to another rank of the node, until `taken()`.
+/// Memory that another rank of the node reads, until `taken()`.
 struct Enclosed {
-  std::shared_ptr<std::byte> memory;
+  std::shared_ptr<void> memory;
   std::function<bool()> taken;
 };
 
@@ -39,11 +39,16 @@ struct CommContext {
   bool oversubscribed = false;      ///< more ranks than cores: yield early when waiting
   int world_rank = 0;
   std::shared_ptr<SharedMemory> shared_memory;  ///< null where the node has none
-  /// Looked through whenever something is added. Not in the shared memory, which it keeps alive.
+  /// Not in the shared memory, which it keeps alive.
   std::vector<Enclosed> enclosed;
   Traffic sent;
   mutable IdleTime idle;           ///< waits count in it, and change nothing else
   std::string doing = "starting";  ///< for the sentence of a failing rank
+
+  /// Lets go of memory that its readers are done with.
+  void forget_taken() {
+    std::erase_if(enclosed, [](const Enclosed& some) { return some.taken(); });
+  }
 };
 
 }  // namespace mpi4dl

@@ -61,7 +61,7 @@ Outbox::Paper Outbox::blank_letter(int64_t bytes) {
   return paper;
 }
 
-int64_t Outbox::post(std::span<const std::byte> content, std::shared_ptr<std::byte> enclosed) {
+int64_t Outbox::post(std::span<const std::byte> content, std::shared_ptr<void> enclosed) {
   Letter* before = posted_.back().letter;
   posted_.push_back(blank_letter(static_cast<int64_t>(content.size())));
   std::ranges::copy(content, posted_.back().letter->content());
@@ -72,10 +72,11 @@ int64_t Outbox::post(std::span<const std::byte> content, std::shared_ptr<std::by
 }
 
 /// If the letter is written anew before anybody asks, the memory is kept until that one is taken.
-void Outbox::keep(std::shared_ptr<std::byte> enclosed) {
-  std::vector<Enclosed>& all = comm_.context().enclosed;
-  std::erase_if(all, [](const Enclosed& some) { return some.taken(); });
-  all.push_back({std::move(enclosed), [paper = posted_.back()] { return paper.taken(); }});
+void Outbox::keep(std::shared_ptr<void> enclosed) {
+  CommContext& context = comm_.context();
+  context.forget_taken();
+  context.enclosed.push_back(
+      {std::move(enclosed), [paper = posted_.back()] { return paper.taken(); }});
 }
 
 void Outbox::recycle() {

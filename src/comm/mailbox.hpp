@@ -44,7 +44,7 @@ class Outbox {
 
   /// Sends a letter and returns its number. Where something is enclosed, memory that the letter is
   /// about, it is kept until the letter is taken.
-  int64_t post(std::span<const std::byte> content, std::shared_ptr<std::byte> enclosed = nullptr);
+  int64_t post(std::span<const std::byte> content, std::shared_ptr<void> enclosed = nullptr);
   /// Whether the peer is done with this letter; never blocks.
   bool taken(int64_t number);
 
@@ -57,7 +57,7 @@ class Outbox {
   };
   Paper make_letter(int64_t bytes);
   Paper blank_letter(int64_t bytes);
-  void keep(std::shared_ptr<std::byte> enclosed);
+  void keep(std::shared_ptr<void> enclosed);
   void recycle();
   bool all_taken();
 

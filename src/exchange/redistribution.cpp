@@ -41,24 +41,31 @@ void combine_local(Combine how, const std::vector<Box>& boxes, const Patch& from
 
 /// Incoming routes are finished in the order of their peers, so that sums do not depend on timing.
 struct Redistribution::Flight::State {
-  const CommContext& context;
+  CommContext& context;
   Combine how;
   Patch to;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;
 
-  void finish() {
+  void receive() {
     const IdleSection section(context, &IdleTime::communication);
     for (Incoming& route : incoming)
       route.receive(
           [this](const Box& box, const Strided& values) { combine(how, to, box, values); });
+    incoming.clear();
+  }
+
+  void finish() {
+    receive();
+    const IdleSection section(context, &IdleTime::communication);
     for (Outgoing& route : outgoing) route.finish();
+    context.forget_taken();
   }
 
   static Flight launch(Combine how, const Link& link, const std::vector<Route>& sends,
                        const std::vector<Route>& receives, const std::vector<Box>& local,
                        const Patch& from, const Patch& to) {
-    const CommContext& context = link.comm().context();
+    CommContext& context = link.comm().context();
     const IdleSection section(context, &IdleTime::communication);
     auto state = std::make_unique<State>(State{context, how, to, {}, {}});
     state->incoming.reserve(receives.size());
@@ -75,6 +82,14 @@ Redistribution::Flight::Flight(std::unique_ptr<State> state) : state_(std::move(
 Redistribution::Flight::Flight(Flight&&) noexcept = default;
 Redistribution::Flight& Redistribution::Flight::operator=(Flight&&) noexcept = default;
 Redistribution::Flight::~Flight() = default;
+
+void Redistribution::Flight::receive() {
+  if (state_) state_->receive();
+}
+
+bool Redistribution::Flight::received() const {
+  return !state_ || state_->incoming.empty();
+}
 
 void Redistribution::Flight::finish() {
   if (state_) state_->finish();

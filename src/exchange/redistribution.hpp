@@ -26,7 +26,7 @@ class Link;
 /// a route is one message, packed unless its pixels are contiguous already.
 class Redistribution {
  public:
-  /// A redistribution under way; finish() returns when `to` is filled and `from` may be reused.
+  /// A redistribution under way.
   class Flight {
    public:
     struct State;
@@ -34,6 +34,10 @@ class Redistribution {
     Flight(Flight&&) noexcept;
     Flight& operator=(Flight&&) noexcept;
     ~Flight();
+    /// Returns when `to` is filled. `from` may be let go of then, but not change.
+    void receive();
+    bool received() const;
+    /// Returns when `to` is filled and `from` may change.
     void finish();
     /// True once every receiver has what this rank sends, so that `from` may be reused; never
     /// blocks.

@@ -141,29 +141,27 @@ void Outgoing::send_letter(const Patch& from) {
   SharedMemory& memory = *comm_->context().shared_memory;
   const bool small = worth_packing(*route_, from);
   const auto offset = memory.offset_of(from.data);
-  Whereabouts where;
-  std::shared_ptr<std::byte> copies;
+  const auto post = [&](const Whereabouts& where, std::shared_ptr<void> pixels) {
+    return outbox_->post(std::as_bytes(std::span(&where, 1)), std::move(pixels));
+  };
   if (offset && !small) {
-    kept_ = std::make_shared<at::Tensor>(from.data);
-    where = describe(from, *offset);
-  } else {
-    copies = memory.allocate(bytes_);
-    pack(*route_, from, copies.get());
-    where = {.packed = 1, .offset = *memory.offset_of(copies.get())};
-    if (!small) kept_ = copies;
+    letter_ = post(describe(from, *offset), std::make_shared<at::Tensor>(from.data));
+    return;
   }
-  letter_ = outbox_->post(std::as_bytes(std::span(&where, 1)), small ? copies : nullptr);
+  const std::shared_ptr<std::byte> copies = memory.allocate(bytes_);
+  pack(*route_, from, copies.get());
+  post({.packed = 1, .offset = *memory.offset_of(copies.get())}, copies);
 }
 
 bool Outgoing::done() {
-  return message_.ready() && (!kept_ || outbox_->taken(letter_));
+  return message_.ready() && (!letter_ || outbox_->taken(*letter_));
 }
 
 void Outgoing::finish() {
   message_.finish();
-  if (!kept_) return;
+  if (!letter_) return;
   comm_->await(
-      [this] { return outbox_->taken(letter_); },
+      [this] { return outbox_->taken(*letter_); },
       [this] { return WaitReason{"copy", bytes_, comm_->world_rank(route_->peer), nullptr}; });
 }
 

