@@ -13,11 +13,11 @@ void Patch::require(const Box& part) const {
 
 at::Tensor Patch::view(const Box& part) const {
   require(part);
-  at::Tensor inside = data;
+  if (part == box) return data;
+  int64_t offset = data.storage_offset();
   for (int axis = 0; axis < box.axes(); ++axis)
-    if (part[axis] != box[axis])
-      inside = inside.narrow(axis, part[axis].begin - box[axis].begin, part[axis].length());
-  return inside;
+    offset += (part[axis].begin - box[axis].begin) * data.stride(axis);
+  return data.as_strided(part.shape(), data.strides(), offset);  // faster than a slice per axis
 }
 
 c10::MemoryFormat memory_format(const Box& box) {

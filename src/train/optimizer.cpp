@@ -1,15 +1,30 @@
 #include "train/optimizer.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 
+#include "ops/kernels/vectorised.hpp"
 #include "ops/precision.hpp"
 
 namespace mpi4dl {
 namespace {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
+
+/// Calls `update(T{}, begin, end)` for parts of all parameters. What it does with a number takes
+/// one pass over memory; each operator of libtorch would take another.
+template <typename Update>
+void in_one_pass(const at::Tensor& numbers, const Update& update) {
+  constexpr int64_t kPart = int64_t{32} << 10;
+  AT_DISPATCH_FLOATING_TYPES(numbers.scalar_type(), "optimizer", [&] {
+    at::parallel_for(0, numbers.numel(), kPart, [&](int64_t begin, int64_t end) {
+      vectorised([&] { update(scalar_t{}, begin, end); });
+    });
+  });
+}
 
 }  // namespace
 
@@ -55,28 +70,47 @@ void Optimizer::round_values() {
 }
 
 void Optimizer::descend(double learning_rate, double scale) {
-  at::Tensor direction = parameters_.gradient_memory();
-  if (scale != 1) direction = direction * scale;
-  if (options_.weight_decay != 0) direction = direction.add(master_, options_.weight_decay);
-  if (momentum_.defined()) direction = momentum_.mul_(options_.momentum).add_(direction);
-  master_.sub_(direction, learning_rate);
+  const at::Tensor& gradients = parameters_.gradient_memory();
+  in_one_pass(master_, [&]<typename T>(T, int64_t begin, int64_t end) {
+    const T* gradient = gradients.data_ptr<T>();
+    T* value = master_.data_ptr<T>();
+    T* momentum = momentum_.defined() ? momentum_.data_ptr<T>() : nullptr;
+    const T rate = learning_rate, size = scale, decay = options_.weight_decay,
+            inertia = options_.momentum;
+    MPI4DL_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) {
+      T direction = gradient[i] * size + value[i] * decay;
+      if (momentum != nullptr) direction = momentum[i] = momentum[i] * inertia + direction;
+      value[i] -= rate * direction;
+    }
+  });
 }
 
 void Optimizer::adapt(double learning_rate, double scale) {
-  at::Tensor gradient = parameters_.gradient_memory();
-  if (scale != 1) gradient = gradient * scale;
-  if (options_.kind == OptimizerOptions::Kind::adamw) {
-    master_.mul_(1 - learning_rate * options_.weight_decay);
-  } else if (options_.weight_decay != 0) {
-    gradient = gradient.add(master_, options_.weight_decay);
-  }
-  momentum_.mul_(kBeta1).add_(gradient, 1 - kBeta1);
-  variation_.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
   const auto count = static_cast<double>(steps_);
   const double correction1 = 1 - std::pow(kBeta1, count);
   const double correction2 = 1 - std::pow(kBeta2, count);
-  const at::Tensor spread = (variation_.sqrt().div_(std::sqrt(correction2))).add_(kEpsilon);
-  master_.addcdiv_(momentum_, spread, -learning_rate / correction1);
+  const bool decoupled = options_.kind == OptimizerOptions::Kind::adamw;
+  const double shrinking = decoupled ? 1 - learning_rate * options_.weight_decay : 1;
+  const at::Tensor& gradients = parameters_.gradient_memory();
+  in_one_pass(master_, [&]<typename T>(T, int64_t begin, int64_t end) {
+    const T* gradient = gradients.data_ptr<T>();
+    T* value = master_.data_ptr<T>();
+    T* momentum = momentum_.data_ptr<T>();
+    T* variation = variation_.data_ptr<T>();
+    const T size = scale, decay = decoupled ? 0 : options_.weight_decay, shrink = shrinking,
+            rate = learning_rate / correction1, spread = 1 / std::sqrt(correction2),
+            epsilon = kEpsilon, beta1 = kBeta1, beta2 = kBeta2, fresh1 = 1 - kBeta1,
+            fresh2 = 1 - kBeta2;
+    MPI4DL_INDEPENDENT
+    for (int64_t i = begin; i < end; ++i) {
+      const T direction = gradient[i] * size + value[i] * decay;
+      momentum[i] = momentum[i] * beta1 + direction * fresh1;
+      variation[i] = variation[i] * beta2 + direction * direction * fresh2;
+      value[i] =
+          value[i] * shrink - rate * momentum[i] / (std::sqrt(variation[i]) * spread + epsilon);
+    }
+  });
 }
 
 }  // namespace mpi4dl

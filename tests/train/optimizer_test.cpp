@@ -8,12 +8,13 @@
 namespace mpi4dl {
 namespace {
 
+/// With an odd number of parameters, and more than a thread updates at once.
 Graph small_graph() {
   Graph graph({.channels = 2, .space = {6, 6}});
   graph.begin_cell("only");
   Value x = graph.add("conv", Convolution{.out_channels = 3, .kernel = {3, 3}}, {graph.input()});
   x = graph.add("flatten", Flatten{}, {x});
-  x = graph.add("linear", Linear{.out_features = 2}, {x});
+  x = graph.add("linear", Linear{.out_features = 2003}, {x});
   graph.set_output(x);
   return graph;
 }
