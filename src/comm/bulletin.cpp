@@ -26,14 +26,6 @@ int attribute_key() {
   return key;
 }
 
-bool share_memory(const Communicator& comm) {
-  const auto& memory = comm.context().shared_memory;
-  if (!memory || comm.size() == 1 || comm.context().stage_through_host) return false;
-  for (int rank = 0; rank < comm.size(); ++rank)
-    if (!memory->reaches(comm.world_rank(rank))) return false;
-  return true;
-}
-
 }  // namespace
 
 Bulletin* Bulletin::of(const Communicator& comm) {
@@ -49,7 +41,7 @@ Bulletin* Bulletin::of(const Communicator& comm) {
 }
 
 Bulletin::Bulletin(const Communicator& comm) {
-  if (!share_memory(comm)) return;
+  if (comm.size() == 1 || !comm.on_one_node() || comm.context().stage_through_host) return;
   memory_ = comm.context().shared_memory;
   const std::array<int64_t, 1> bytes{kCacheLine + 2 * kCapacity};
   board_ = memory_->empty(bytes, c10::ScalarType::Byte, c10::MemoryFormat::Contiguous);

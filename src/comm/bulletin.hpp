@@ -34,6 +34,9 @@ class Bulletin {
   /// collective.
   static Bulletin* of(const Communicator& comm);
 
+  /// What its ranks share.
+  SharedMemory& memory() const { return *memory_; }
+
   /// Reduces at most kCapacity bytes in place. Collective.
   void all_reduce(std::span<std::byte> values, int count, MPI_Datatype type, MPI_Op operation,
                   const Communicator& comm, const std::function<WaitReason()>& reason);

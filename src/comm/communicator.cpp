@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "comm/bulletin.hpp"
 #include "comm/check.hpp"
+#include "comm/shared_memory.hpp"
+#include "comm/slice_reduction.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -53,6 +55,13 @@ Communicator::Communicator(MPI_Comm comm, std::shared_ptr<CommContext> context)
   world_ranks_ = std::move(world_ranks);
   MPI_Group_free(&here);
   MPI_Group_free(&world);
+}
+
+bool Communicator::on_one_node() const {
+  const auto& memory = context_->shared_memory;
+  return std::ranges::all_of(*world_ranks_, [&](int rank) {
+    return rank == context_->world_rank || (memory && memory->reaches(rank));
+  });
 }
 
 std::optional<Communicator> Communicator::split(int color, int key) const {
@@ -116,12 +125,17 @@ Pending Communicator::receive(std::span<std::byte> bytes, std::shared_ptr<void> 
 }
 
 void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
-  const bool small = tensor.is_cpu() && tensor.nbytes() <= Bulletin::kCapacity && dense(tensor);
-  if (Bulletin* bulletin = small && size() > 1 ? Bulletin::of(*this) : nullptr) {
-    const auto bytes = static_cast<int64_t>(tensor.nbytes());
-    bulletin->all_reduce({bytes_of(tensor), tensor.nbytes()}, static_cast<int>(tensor.numel()),
-                         mpi_type(tensor.scalar_type()), mpi_op(reduction, tensor.scalar_type()),
-                         *this, [&] { return reason("all-reduce", bytes); });
+  const bool plain = tensor.is_cpu() && dense(tensor);
+  if (Bulletin* bulletin = plain && size() > 1 ? Bulletin::of(*this) : nullptr) {
+    const auto why = [&] { return reason("all-reduce", static_cast<int64_t>(tensor.nbytes())); };
+    const MPI_Datatype type = mpi_type(tensor.scalar_type());
+    const MPI_Op operation = mpi_op(reduction, tensor.scalar_type());
+    if (tensor.nbytes() > Bulletin::kCapacity) {
+      all_reduce_in_slices(tensor, type, operation, *this, *bulletin, why);
+    } else {
+      bulletin->all_reduce({bytes_of(tensor), tensor.nbytes()}, static_cast<int>(tensor.numel()),
+                           type, operation, *this, why);
+    }
     return;
   }
   if (dense(tensor) && !needs_staging(tensor)) {

@@ -27,6 +27,8 @@ class Communicator {
   int size() const { return static_cast<int>(world_ranks_->size()); }
   /// The rank in the whole job of this group's `rank`.
   int world_rank(int rank) const { return world_ranks_->at(rank); }
+  /// True where its ranks can read each other's memory.
+  bool on_one_node() const;
   MPI_Comm handle() const { return *comm_; }
   CommContext& context() const { return *context_; }
   std::shared_ptr<CommContext> shared_context() const { return context_; }

@@ -150,7 +150,8 @@ void Outgoing::send_letter(const Patch& from) {
   }
   const std::shared_ptr<std::byte> copies = memory.allocate(bytes_);
   pack(*route_, from, copies.get());
-  post({.packed = 1, .offset = *memory.offset_of(copies.get())}, copies);
+  const int64_t letter = post({.packed = 1, .offset = *memory.offset_of(copies.get())}, copies);
+  if (!small) letter_ = letter;  // so that nobody sends ever more to a rank that does not read
 }
 
 bool Outgoing::done() {

@@ -60,7 +60,7 @@ class Outgoing {
   Pending message_;
   int64_t bytes_;
   Outbox* outbox_;
-  std::optional<int64_t> letter_;  // by which a peer on this node reads the patch
+  std::optional<int64_t> letter_;  // which a peer on this node must take before this is done
 };
 
 /// A route that this rank receives.

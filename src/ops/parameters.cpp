@@ -2,10 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "base/random.hpp"
+#include "comm/shared_memory.hpp"
 #include "ops/precision.hpp"
 
 namespace mpi4dl {
@@ -65,14 +67,14 @@ void add_scaled(const at::Tensor& sum, const at::Tensor& numbers, double scale) 
 }  // namespace
 
 Parameters::Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
-                       uint64_t seed)
+                       uint64_t seed, const std::shared_ptr<SharedMemory>& memory)
     : graph_(&graph), nodes_(nodes), type_(type) {
   values_.resize(graph.nodes().size());
   for (const int node : nodes)
     for (const Parameter& parameter : graph.node(node).parameters)
       values_[node].push_back(initial_values(parameter, type, seed));
   place_values();
-  place_sums();
+  place_sums(memory);
 }
 
 void Parameters::place_values() {
@@ -89,14 +91,19 @@ void Parameters::place_values() {
   });
 }
 
-void Parameters::place_sums() {
+void Parameters::place_sums(const std::shared_ptr<SharedMemory>& memory) {
   int64_t measured = 0;
   each([&](const Parameter& parameter, int /*node*/, size_t /*i*/) {
     if (!parameter.trainable) measured += parameter.elements();
   });
   const auto count = static_cast<int64_t>(nodes_.size());
-  gradients_ = at::zeros_like(trained_, wide_type(type_));
-  statistics_ = at::zeros({measured + count}, wide_type(type_));
+  const auto make = [&](int64_t elements) {
+    return empty_for_exchange(memory, std::array{elements}, wide_type(type_),
+                              c10::MemoryFormat::Contiguous);
+  };
+  gradients_ = make(trained_.numel());
+  statistics_ = make(measured + count);
+  clear();
   sums_.resize(values_.size());
   images_.resize(values_.size());
   first_gradient_.assign(graph_->cells().size() + 1, 0);

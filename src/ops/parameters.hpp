@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "graph/graph.hpp"
 
 namespace mpi4dl {
+
+class SharedMemory;
 
 /// The parameters of some nodes of a graph, their gradients, and the statistics that batch norms
 /// keep. Values depend on seed and name alone: every rank and layout starts from the same ones.
@@ -19,8 +22,9 @@ namespace mpi4dl {
 /// order of micro-batches or on who ran them.
 class Parameters {
  public:
-  Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type,
-             uint64_t seed);
+  /// In `memory`, if there is any, other ranks of the node can read the gradients.
+  Parameters(const Graph& graph, const std::vector<int>& nodes, c10::ScalarType type, uint64_t seed,
+             const std::shared_ptr<SharedMemory>& memory = nullptr);
 
   /// Of the values; sums have the wide type.
   c10::ScalarType type() const { return type_; }
@@ -59,7 +63,7 @@ class Parameters {
   template <typename Visit>
   void each(Visit&& visit) const;
   void place_values();
-  void place_sums();
+  void place_sums(const std::shared_ptr<SharedMemory>& memory);
 
   const Graph* graph_;
   std::vector<int> nodes_;

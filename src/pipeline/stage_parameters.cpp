@@ -18,7 +18,9 @@ StageParameters make_parameters(const Graph& graph, const std::vector<CellRange>
                                 const Team& team, c10::ScalarType type, uint64_t seed) {
   StageParameters all;
   for (const auto& [stage, holders] : team.holders())
-    all[stage] = std::make_unique<Parameters>(graph, nodes_of(graph, cells.at(stage)), type, seed);
+    all[stage] = std::make_unique<Parameters>(
+        graph, nodes_of(graph, cells.at(stage)), type, seed,
+        holders.size() > 1 ? holders.context().shared_memory : nullptr);
   return all;
 }
 

@@ -13,6 +13,7 @@ GradientReduction::GradientReduction(const Parameters& parameters, const Communi
     : parameters_(parameters),
       holders_(holders),
       options_(options),
+      travels_(options.half || !holders.on_one_node()),
       missing_(parameters.cells()),
       bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
@@ -21,7 +22,7 @@ void GradientReduction::add(int cell) {
   missing_.pop_back();
   const at::Tensor sums = parameters_.gradient_memory(cell, bucket_end_);
   const bool full = static_cast<int64_t>(sums.nbytes()) >= options_.bucket_bytes;
-  if (!full && !missing_.empty()) return;
+  if (!(full && travels_) && !missing_.empty()) return;
   start_bucket(sums, options_.half);
   bucket_end_ = cell;
 }
@@ -29,7 +30,7 @@ void GradientReduction::add(int cell) {
 void GradientReduction::start_bucket(const at::Tensor& sums, bool half) {
   if (holders_.size() == 1 || sums.numel() == 0) return;
   Bucket bucket{sums, half ? sums.to(at::kHalf) : sums, {}};
-  bucket.pending = holders_.start_all_reduce(bucket.travel);
+  if (travels_) bucket.pending = holders_.start_all_reduce(bucket.travel);
   buckets_.push_back(std::move(bucket));
 }
 
@@ -37,7 +38,11 @@ void GradientReduction::finish() {
   while (!missing_.empty()) add(missing_.back());
   start_bucket(parameters_.statistics_memory(), /*half=*/false);
   for (Bucket& bucket : buckets_) {
-    bucket.pending.finish();
+    if (travels_) {
+      bucket.pending.finish();
+    } else {
+      holders_.all_reduce(bucket.sums);
+    }
     if (!bucket.travel.is_same(bucket.sums)) bucket.sums.copy_(bucket.travel);
   }
   buckets_.clear();

@@ -12,7 +12,7 @@ namespace mpi4dl {
 ///
 /// Cells come in from the last to the first, as backward finishes them, and travel in buckets while
 /// the rest computes. What did not come, because this rank had nothing to go back through, has
-/// nothing to add but joins in.
+/// nothing to add but joins in. On one node nothing travels: all is added up in the end.
 class GradientReduction {
  public:
   struct Options {
@@ -39,6 +39,7 @@ class GradientReduction {
   const Parameters& parameters_;
   const Communicator& holders_;
   Options options_;
+  bool travels_;
   std::vector<int> missing_;  // cells, the next one last
   int bucket_end_ = 0;        // one behind the last cell that is not on its way
   std::vector<Bucket> buckets_;

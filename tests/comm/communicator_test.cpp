@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "comm/shared_memory.hpp"
 #include "support/scoped.hpp"
 #include "support/world.hpp"
 
@@ -159,6 +160,29 @@ TEST_P(Tensors, AllReduceCombinesEveryRank) {
     at::Tensor tensor = values_of(rank());
     world().all_reduce(tensor, reduction);
     EXPECT_TRUE(tensor.equal(reduced(reduction))) << static_cast<int>(reduction);
+  }
+}
+
+TEST_P(Tensors, AllReduceTakesManyNumbersWhereverTheyLie) {
+  const std::array<int64_t, 3> shape{7, 4099, 3};
+  const auto many = [&](int of_rank) {
+    return at::arange(7 * 4099 * 3, at::kLong).remainder(5 + of_rank).view(shape).to(type());
+  };
+  for (const bool shared : {false, true}) {
+    const auto& memory = shared ? world().context().shared_memory : nullptr;
+    at::Tensor tensor =
+        empty_for_exchange(memory, shape, type(), c10::MemoryFormat::Contiguous).permute({2, 0, 1});
+    tensor.copy_(many(rank()).permute({2, 0, 1}));
+    at::Tensor largest = tensor.clone();
+    world().all_reduce(tensor);
+    world().all_reduce(largest, Reduction::max);
+    at::Tensor sum = many(0), most = many(0);
+    for (int other = 1; other < size(); ++other) {
+      sum = sum + many(other);
+      most = at::maximum(most, many(other));
+    }
+    EXPECT_TRUE(tensor.equal(sum.permute({2, 0, 1}))) << shared;
+    EXPECT_TRUE(largest.equal(most.permute({2, 0, 1}))) << shared;
   }
 }
 
