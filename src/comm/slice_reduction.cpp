@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "comm/check.hpp"
 #include "comm/shared_memory.hpp"

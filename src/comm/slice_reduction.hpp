@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <mpi.h>
 
+#include <functional>
+
 #include "comm/bulletin.hpp"
 #include "comm/communicator.hpp"
 
