@@ -9,26 +9,15 @@
 #include <vector>
 
 #include "comm/check.hpp"
+#include "comm/idle_section.hpp"
 #include "comm/shared_memory.hpp"
+#include "geometry/interval.hpp"
 
 namespace mpi4dl {
 namespace {
 
 /// So that sums stay in the processor's cache until they are complete.
 constexpr int64_t kPieceBytes = int64_t{16} << 10;
-
-struct Slice {
-  int64_t begin, end;  // elements
-};
-
-/// In whole pieces, so that two ranks never write into the same cache line.
-Slice slice_of(int rank, int ranks, int64_t elements, int64_t piece) {
-  const int64_t pieces = (elements + piece - 1) / piece;
-  const auto start = [&](int64_t number) {
-    return std::min(elements, pieces * number / ranks * piece);
-  };
-  return {start(rank), start(rank + 1)};
-}
 
 class SliceReduction {
  public:
@@ -76,7 +65,12 @@ class SliceReduction {
   }
 
  private:
-  Slice slice(int rank) const { return slice_of(rank, comm_.size(), elements_, piece_); }
+  /// The elements that a rank reduces: whole pieces, so that two ranks never write into the same
+  /// cache line.
+  Interval slice(int rank) const {
+    const Interval pieces = part((elements_ + piece_ - 1) / piece_, rank, comm_.size());
+    return {pieces.begin * piece_, std::min(pieces.end * piece_, elements_)};
+  }
 
   /// All ranks are here, and the sums of what each brought are everywhere.
   void meet(std::vector<int64_t>& brought) const {
@@ -96,6 +90,7 @@ class SliceReduction {
 void all_reduce_in_slices(at::Tensor& numbers, MPI_Datatype type, MPI_Op operation,
                           const Communicator& comm, Bulletin& bulletin,
                           const std::function<WaitReason()>& reason) {
+  const IdleSection section(comm.context(), &IdleTime::communication);
   SharedMemory& memory = bulletin.memory();
   at::Tensor shared = numbers;
   if (!memory.offset_of(numbers)) {

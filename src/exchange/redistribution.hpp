@@ -34,8 +34,9 @@ class Redistribution {
     Flight(Flight&&) noexcept;
     Flight& operator=(Flight&&) noexcept;
     ~Flight();
-    /// Returns when `to` is filled. `from` may be let go of then, but not change.
+    /// Returns when `to` is filled. `from` need not be kept, but must not change yet.
     void receive();
+    /// True once that was called, or nothing is to come.
     bool received() const;
     /// Returns when `to` is filled and `from` may change.
     void finish();

@@ -41,16 +41,6 @@ at::Tensor place(const at::Tensor& memory, int64_t& offset, const at::Tensor& li
   return view;
 }
 
-/// Calls `work` with pointers to vectors of one type each.
-template <typename Work>
-void with_numbers(const at::Tensor& vector, Work&& work) {
-  if (vector.scalar_type() == at::kDouble) {
-    work(vector.data_ptr<double>());
-  } else {
-    work(vector.data_ptr<float>());
-  }
-}
-
 /// sum += scale * numbers. Batch norm's numbers are float64; where the sum is not, libtorch would
 /// copy both before and after.
 void add_scaled(const at::Tensor& sum, const at::Tensor& numbers, double scale) {

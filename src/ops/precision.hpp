@@ -1,6 +1,6 @@
 #pragma once
 
-#include <c10/core/ScalarType.h>
+#include <ATen/core/Tensor.h>
 
 namespace mpi4dl {
 
@@ -8,6 +8,16 @@ namespace mpi4dl {
 inline c10::ScalarType wide_type(c10::ScalarType type) {
   const bool half = type == c10::ScalarType::BFloat16 || type == c10::ScalarType::Half;
   return half ? c10::ScalarType::Float : type;
+}
+
+/// Calls `work` with a pointer to the numbers of a tensor of a wide type.
+template <typename Work>
+void with_numbers(const at::Tensor& tensor, Work&& work) {
+  if (tensor.scalar_type() == at::kDouble) {
+    work(tensor.data_ptr<double>());
+  } else {
+    work(tensor.data_ptr<float>());
+  }
 }
 
 }  // namespace mpi4dl

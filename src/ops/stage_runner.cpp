@@ -141,7 +141,7 @@ void StageRunner::Batch::inspect(int id) {
 
 void StageRunner::Batch::count_reading(int id) {
   if (--readers_[id] > 0) return;
-  runner_.stage_.context().forget_taken();
+  runner_.stage_.context().forget_taken();  // so that the next value finds free memory
   if (makers_.contains(id)) let_go(id);
   values_[id] = {};
 }

@@ -12,7 +12,8 @@ namespace mpi4dl {
 ///
 /// Cells come in from the last to the first, as backward finishes them, and travel in buckets while
 /// the rest computes. What did not come, because this rank had nothing to go back through, has
-/// nothing to add but joins in. On one node nothing travels: all is added up in the end.
+/// nothing to add but joins in. On one node, unless float16 is asked for, nothing travels: all is
+/// added up in the end.
 class GradientReduction {
  public:
   struct Options {

@@ -1,7 +1,6 @@
 #include "train/optimizer.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 
 #include <cmath>
@@ -14,14 +13,14 @@ namespace {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 
-/// Calls `update(T{}, begin, end)` for parts of all parameters. What it does with a number takes
-/// one pass over memory; each operator of libtorch would take another.
+/// Calls `update(numbers, begin, end)` for parts of all parameters. What it does with a number
+/// takes one pass over memory; each operator of libtorch would take another.
 template <typename Update>
-void in_one_pass(const at::Tensor& numbers, const Update& update) {
+void in_one_pass(const at::Tensor& values, const Update& update) {
   constexpr int64_t kPart = int64_t{32} << 10;
-  AT_DISPATCH_FLOATING_TYPES(numbers.scalar_type(), "optimizer", [&] {
-    at::parallel_for(0, numbers.numel(), kPart, [&](int64_t begin, int64_t end) {
-      vectorised([&] { update(scalar_t{}, begin, end); });
+  with_numbers(values, [&](auto* numbers) {
+    at::parallel_for(0, values.numel(), kPart, [&](int64_t begin, int64_t end) {
+      vectorised([&] { update(numbers, begin, end); });
     });
   });
 }
@@ -71,9 +70,8 @@ void Optimizer::round_values() {
 
 void Optimizer::descend(double learning_rate, double scale) {
   const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, [&]<typename T>(T, int64_t begin, int64_t end) {
+  in_one_pass(master_, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();
-    T* value = master_.data_ptr<T>();
     T* momentum = momentum_.defined() ? momentum_.data_ptr<T>() : nullptr;
     const T rate = learning_rate, size = scale, decay = options_.weight_decay,
             inertia = options_.momentum;
@@ -93,9 +91,8 @@ void Optimizer::adapt(double learning_rate, double scale) {
   const bool decoupled = options_.kind == OptimizerOptions::Kind::adamw;
   const double shrinking = decoupled ? 1 - learning_rate * options_.weight_decay : 1;
   const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, [&]<typename T>(T, int64_t begin, int64_t end) {
+  in_one_pass(master_, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();
-    T* value = master_.data_ptr<T>();
     T* momentum = momentum_.data_ptr<T>();
     T* variation = variation_.data_ptr<T>();
     const T size = scale, decay = decoupled ? 0 : options_.weight_decay, shrink = shrinking,
