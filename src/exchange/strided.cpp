@@ -126,6 +126,16 @@ void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int
   if (streaming) finish_streaming();
 }
 
+void clear_nested(const Loops& loops, int level, std::byte* target) {
+  if (level < 0) {
+    std::memset(target, 0, loops.run_bytes);
+    return;
+  }
+  const Axis& axis = loops.axes[level];
+  for (int64_t i = 0; i < axis.length; ++i)
+    clear_nested(loops, level - 1, target + i * axis.target_stride);
+}
+
 void copy_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
   if (level < 0) {
     std::memcpy(target, source, loops.run_bytes);
@@ -198,6 +208,12 @@ void copy(const Strided& target, const Strided& source) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
   copy_nested(loops, loops.depth - 1, target.data, source.data);
+}
+
+void clear(const Strided& target) {
+  if (target.elements() == 0) return;
+  const Loops loops = plan_loops(target, target);
+  clear_nested(loops, loops.depth - 1, target.data);
 }
 
 }  // namespace mpi4dl

@@ -40,4 +40,7 @@ at::Tensor as_tensor(const Strided& values);
 /// fetched into the cache some rows before its turn.
 void copy(const Strided& target, const Strided& source);
 
+/// Writes zeros.
+void clear(const Strided& target);
+
 }  // namespace mpi4dl

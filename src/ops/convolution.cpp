@@ -12,12 +12,6 @@
 namespace mpi4dl {
 namespace {
 
-/// libtorch takes four times as long to sum up a view with gaps.
-at::Tensor channel_sums(const at::Tensor& images) {
-  const at::Tensor moments = channel_moments(images);  // count, mean, and what is not needed here
-  return moments.select(1, 0) * moments.select(1, 1);
-}
-
 /// By libtorch.
 class ConvolutionTape : public Tape {
  public:

@@ -1,7 +1,6 @@
 #include "ops/stage_runner.hpp"
 
 #include <ATen/ATen.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <ranges>
@@ -146,30 +145,20 @@ void StageRunner::Batch::count_reading(int id) {
   values_[id] = {};
 }
 
-/// Frees the memory of a value whose readers still have it on their tapes; only its halo and
-/// padding are kept.
+/// Frees the memory of a value whose readers still have it on their tapes.
 void StageRunner::Batch::let_go(int id) {
   Values& here = values_[id];
   if (here.flight) here.flight->finish();  // no other rank reads it any more
   const Patch& all = here.room.data.defined() ? here.room : here.local;
-  Remade remade{all.data, makers_.extract(id).mapped(), {}};
+  auto make = makers_.extract(id).mapped();
   if (!all.data.is_cpu()) return;
-  for (const Box& margin : difference(all.box, runner_.plan_.value(id).computed[runner_.rank()])) {
-    const at::Tensor view = all.view(margin);
-    remade.margins.emplace_back(view, view.clone());
-  }
-  all.data.storage().unsafeGetStorageImpl()->set_data_ptr({nullptr, all.data.device()});
-  remade_.emplace(id, std::move(remade));
+  const StagePlan& plan = runner_.plan_;
+  remade_.try_emplace(id, all, plan.value(id).computed[runner_.rank()],
+                      Box::whole(plan.full_shape(id)), std::move(make));
 }
 
 void StageRunner::Batch::make_again(int id) {
-  const auto place = remade_.extract(id);
-  if (place.empty()) return;
-  const Remade& remade = place.mapped();
-  c10::StorageImpl* storage = remade.memory.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr(c10::GetCPUAllocator()->allocate(storage->nbytes()));
-  remade.make();
-  for (const auto& [where, values] : remade.margins) where.copy_(values);
+  if (const auto value = remade_.extract(id); !value.empty()) value.mapped().make_again();
 }
 
 void StageRunner::Batch::keep(int id, TileResult result) {
@@ -252,17 +241,9 @@ TileResult StageRunner::Batch::run_node(int id) {
 void StageRunner::Batch::make_room(int id) {
   const ValuePlan& value = runner_.plan_.value(id);
   const int rank = runner_.rank();
-  const Box& room = value.room[rank];
-  const Box image = Box::whole(runner_.plan_.full_shape(id));
   Values& here = values_[id];
-  here.room = make_patch(runner_.stage_, room, type_);
-  for (int axis = 2; axis < room.axes() && !room.empty(); ++axis) {
-    Box before = room, after = room;
-    before[axis].end = std::clamp(image[axis].begin, room[axis].begin, room[axis].end);
-    after[axis].begin = std::clamp(image[axis].end, room[axis].begin, room[axis].end);
-    for (const Box& outside : {before, after})
-      if (!outside.empty()) here.room.view(outside).zero_();
-  }
+  here.room = make_patch(runner_.stage_, value.room[rank], type_);
+  clear_padding(here.room, Box::whole(runner_.plan_.full_shape(id)));
   const Box& extended = value.extended[rank];
   here.extended = {extended, extended.empty() ? here.room.data : here.room.view(extended)};
 }

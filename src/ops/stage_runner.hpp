@@ -10,6 +10,7 @@
 #include "exchange/redistribution.hpp"
 #include "ops/operation.hpp"
 #include "ops/parameters.hpp"
+#include "ops/remade_value.hpp"
 #include "plan/segments.hpp"
 #include "plan/stage_plan.hpp"
 
@@ -56,13 +57,6 @@ class StageRunner {
       std::optional<Redistribution::Flight> flight;  // of the exchange, while others may read it
     };
 
-    /// A value that backward makes again: its memory is gone, but not who will read it.
-    struct Remade {
-      at::Tensor memory;
-      std::function<void()> make;
-      std::vector<std::pair<at::Tensor, at::Tensor>> margins;  // where they were, and their values
-    };
-
     bool recomputes() const { return runner_.recompute_ && context_.backward; }
     void run_again(const Segment& segment);
     void keep(int node, TileResult result);
@@ -90,7 +84,7 @@ class StageRunner {
     std::vector<int> readers_;                     // by node, not yet run
     std::vector<int> not_gone_back_;               // by node: of its readers
     std::map<int, std::function<void()>> makers_;  // by node, of values that will be made again
-    std::map<int, Remade> remade_;                 // by node
+    std::map<int, RemadeValue> remade_;            // by node
     c10::ScalarType type_ = c10::ScalarType::Float;
   };
 

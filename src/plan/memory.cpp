@@ -132,6 +132,12 @@ class PaperStep {
     return plan_.value(id).exchanged() ? plan_.value(id).room[rank_] : computed(id);
   }
 
+  /// What is kept of it: its margins inside the image.
+  int64_t margin_elements(int id) const {
+    const Box image = Box::whole(plan_.full_shape(id));
+    return intersect(remade_box(id), image).elements() - computed(id).elements();
+  }
+
   bool image(int id) const { return computed(id).axes() == 4; }
   /// The kernels for images need neither padding nor gradients without gaps.
   bool image_convolution(int id) const {
@@ -191,9 +197,7 @@ class PaperStep {
   void count_reading(int id) {
     if (--readers_[id] > 0) return;
     values_[id] = {};
-    if (makers_.erase(id) > 0)  // its margins stay
-      margins_[id] =
-          take_bytes((remade_box(id).elements() - computed(id).elements()) * element_size_);
+    if (makers_.erase(id) > 0) margins_[id] = take_bytes(margin_elements(id) * element_size_);
   }
 
   void keep(int id, Held what) {

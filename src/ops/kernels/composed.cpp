@@ -57,6 +57,10 @@ at::Tensor channel_moments(const at::Tensor& x) {
   return moments;
 }
 
+at::Tensor channel_sums(const at::Tensor& x) {
+  return on_host(wide(x).sum(all_but_channels(x)));
+}
+
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
                const at::Tensor& y) {
   at::Tensor result = mapped(x, map);

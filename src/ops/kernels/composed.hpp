@@ -7,6 +7,7 @@
 namespace mpi4dl::composed {
 
 at::Tensor channel_moments(const at::Tensor& x);
+at::Tensor channel_sums(const at::Tensor& x);
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
                const at::Tensor& y);
 at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map);

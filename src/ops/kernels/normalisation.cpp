@@ -1,7 +1,6 @@
 #include "ops/kernels/normalisation.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 
 #include <vector>
@@ -9,18 +8,14 @@
 #include "ops/kernels/by_type.hpp"
 #include "ops/kernels/composed.hpp"
 #include "ops/kernels/memory_order.hpp"
-#include "ops/kernels/pixel_runs.hpp"
+#include "ops/kernels/pixel_tables.hpp"
 #include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Narrow pixels are taken together, so that vectors are full.
-constexpr int64_t kLanes = 64;
 /// So many rows are summed with few digits before they are added to a sum with many.
 constexpr int64_t kBlock = 256;
-/// Fewer elements are not worth another thread.
-constexpr int64_t kElementsPerThread = 32768;
 
 template <typename... Tensors>
 bool suited(const at::Tensor& first, const Tensors&... others) {
@@ -31,56 +26,6 @@ bool suited(const at::Tensor& first, const Tensors&... others) {
   return (type == at::kFloat || type == at::kDouble || type == at::kBFloat16) && alike(first) &&
          (alike(others) && ...);
 }
-
-/// A run of pixels as a table: `rows` of `lanes` channels, of one pixel or of several.
-template <size_t count>
-struct Table {
-  std::array<int64_t, count> offset, stride;
-  int64_t rows, lanes;
-};
-
-template <size_t count>
-class Walk {
- public:
-  explicit Walk(const std::array<at::Tensor, count>& tensors) : runs_(tensors) {
-    if (runs_.gapless()) together_ = std::max<int64_t>(1, kLanes / runs_.channels());
-  }
-
-  int64_t channels() const { return runs_.channels(); }
-  int64_t lanes() const { return runs_.channels() * together_; }
-
-  /// A number per channel, once for each lane.
-  template <typename T>
-  std::vector<T> spread(const Numbers& numbers) const {
-    std::vector<T> all(lanes());
-    for (int64_t first = 0; first < lanes(); first += channels())
-      for (int64_t channel = 0; channel < channels(); ++channel)
-        all[first + channel] = static_cast<T>(numbers[channel]);
-    return all;
-  }
-
-  /// Calls `work(thread, table)` for all pixels, on several threads.
-  template <typename Work>
-  void run(Work&& work) const {
-    const int64_t grain = std::max<int64_t>(1, kElementsPerThread / channels());
-    at::parallel_for(0, runs_.pixels(), grain, [&](int64_t begin, int64_t end) {
-      const int thread = at::get_thread_num();
-      runs_.visit(begin, end, [&](const std::array<int64_t, count>& offset, int64_t pixels) {
-        Table<count> table{offset, runs_.stride(), pixels / together_, lanes()};
-        for (int64_t& stride : table.stride) stride *= together_;
-        if (table.rows > 0) work(thread, table);
-        if (pixels % together_ == 0) return;
-        Table<count> rest{offset, runs_.stride(), pixels % together_, channels()};
-        for (size_t i = 0; i < count; ++i) rest.offset[i] += table.rows * table.stride[i];
-        work(thread, rest);
-      });
-    });
-  }
-
- private:
-  PixelRuns<count> runs_;
-  int64_t together_ = 1;
-};
 
 /// count, mean and squared deviations of each lane.
 struct LaneMoments {
@@ -162,6 +107,36 @@ void add_moments(const at::Tensor& x, at::Tensor& moments) {
       sum[1] += apart * (part.count[lane] / total);
       sum[0] = total;
     }
+}
+
+template <typename T>
+void add_sums(const at::Tensor& x, at::Tensor& sums) {
+  using W = Wide<T>;
+  const Walk<1> walk({x});
+  std::vector<std::vector<double>> by_thread(at::get_num_threads());
+  std::vector<std::vector<W>> scratch(by_thread.size());
+  const T* data = x.data_ptr<T>();
+  walk.run([&](int thread, const Table<1>& table) {
+    by_thread[thread].resize(walk.lanes(), 0.0);
+    scratch[thread].resize(walk.lanes());
+    double* all = by_thread[thread].data();
+    W* sum = scratch[thread].data();
+    for (int64_t first = 0; first < table.rows; first += kBlock)
+      vectorised([=] {
+        for (int64_t lane = 0; lane < table.lanes; ++lane) sum[lane] = 0;
+        for (int64_t row = first; row < std::min(first + kBlock, table.rows); ++row) {
+          const T* from = data + table.offset[0] + row * table.stride[0];
+          MPI4DL_INDEPENDENT
+          for (int64_t lane = 0; lane < table.lanes; ++lane) sum[lane] += widen(from[lane]);
+        }
+        MPI4DL_INDEPENDENT
+        for (int64_t lane = 0; lane < table.lanes; ++lane)
+          all[lane] += static_cast<double>(sum[lane]);
+      });
+  });
+  double* total = sums.data_ptr<double>();
+  for (const auto& part : by_thread)
+    for (size_t lane = 0; lane < part.size(); ++lane) total[lane % walk.channels()] += part[lane];
 }
 
 /// The numbers of a map for each lane.
@@ -315,6 +290,14 @@ at::Tensor channel_moments(const at::Tensor& x) {
   at::Tensor moments = at::zeros({x.size(1), 3}, at::kDouble);
   if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_moments<T>(x, moments); });
   return moments;
+}
+
+at::Tensor channel_sums(const at::Tensor& x) {
+  RECORD_USER_SCOPE("mpi4dl::channel_sums");
+  if (!suited(x)) return composed::channel_sums(x);
+  at::Tensor sums = at::zeros({x.size(1)}, at::kDouble);
+  if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_sums<T>(x, sums); });
+  return sums;
 }
 
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,

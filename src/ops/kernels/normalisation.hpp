@@ -30,6 +30,9 @@ struct GradientMeans {
 /// For each channel count, mean and sum of squared deviations from it: float64, C x 3.
 at::Tensor channel_moments(const at::Tensor& x);
 
+/// The sum of each channel: float64, C.
+at::Tensor channel_sums(const at::Tensor& x);
+
 /// Writes y. What is in `addend`, if it is defined, is added before the ReLU.
 void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& addend,
                const at::Tensor& y);

@@ -121,6 +121,10 @@ template <typename S, typename T>
 void add_outer(const OuterProduct<T>& run) {
   add_outer_all<S>(run);
 }
+template <typename S, typename T>
+void pack(const Matrix<T>& weights, int64_t width, T* to) {
+  pack_rows<T, S::bytes>(weights, width, to);
+}
 #ifdef __x86_64__
 template <typename S, typename T>
 [[gnu::target("arch=x86-64-v3")]] void multiply_v3(const PanelProduct<T>& run) {
@@ -131,12 +135,20 @@ template <typename S, typename T>
   add_outer_all<S>(run);
 }
 template <typename S, typename T>
+[[gnu::target("arch=x86-64-v3")]] void pack_v3(const Matrix<T>& weights, int64_t width, T* to) {
+  pack_rows<T, S::bytes>(weights, width, to);
+}
+template <typename S, typename T>
 [[gnu::target("arch=x86-64-v4")]] void multiply_v4(const PanelProduct<T>& run) {
   multiply_all<S>(run);
 }
 template <typename S, typename T>
 [[gnu::target("arch=x86-64-v4")]] void add_outer_v4(const OuterProduct<T>& run) {
   add_outer_all<S>(run);
+}
+template <typename S, typename T>
+[[gnu::target("arch=x86-64-v4")]] void pack_v4(const Matrix<T>& weights, int64_t width, T* to) {
+  pack_rows<T, S::bytes>(weights, width, to);
 }
 #endif
 
@@ -152,12 +164,14 @@ Tiles<T> tiles_for_this_processor() {
   using Large = TileShape<T, 64, vectors>;
   using Middle = TileShape<T, 32, vectors>;
   if (__builtin_cpu_supports("x86-64-v4"))
-    return {{Large::width, 1, multiply_v4<Large, T>}, {Large::width, add_outer_v4<Large, T>}};
+    return {{Large::width, multiply_v4<Large, T>, pack_v4<Large, T>},
+            {Large::width, add_outer_v4<Large, T>}};
   if (__builtin_cpu_supports("x86-64-v3"))
-    return {{Middle::width, 1, multiply_v3<Middle, T>}, {Middle::width, add_outer_v3<Middle, T>}};
+    return {{Middle::width, multiply_v3<Middle, T>, pack_v3<Middle, T>},
+            {Middle::width, add_outer_v3<Middle, T>}};
 #endif
   using Small = TileShape<T, 16, vectors>;
-  return {{Small::width, 1, multiply<Small, T>}, {Small::width, add_outer<Small, T>}};
+  return {{Small::width, multiply<Small, T>, pack<Small, T>}, {Small::width, add_outer<Small, T>}};
 }
 
 template <typename T>
@@ -181,7 +195,8 @@ const OuterTiles<T>& outer_tiles(int64_t channels) {
 
 template <>
 const PanelTiles<c10::BFloat16>& panel_tiles(int64_t /*channels*/) {
-  static const PanelTiles<c10::BFloat16> tiles{2 * kMatrixColumns, 2, multiply_by_matrix_unit};
+  static const PanelTiles<c10::BFloat16> tiles{2 * kMatrixColumns, multiply_by_matrix_unit,
+                                               pack_row_pairs};
   return tiles;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ops/kernels/panel_packing.hpp"
 #include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
@@ -55,9 +56,10 @@ struct OuterProduct {
 
 template <typename T>
 struct PanelTiles {
-  int64_t width;            ///< channels that are computed at once
-  int64_t rows_in_a_group;  ///< of a panel: that many lie side by side, number by number
+  int64_t width;  ///< channels that are computed at once
   void (*multiply)(const PanelProduct<T>&);
+  /// Writes the weights of one tap as `multiply` reads them, `width` for each row.
+  void (*pack)(const Matrix<T>& weights, int64_t width, T* to);
 };
 
 /// Exists for float and double, and for bfloat16 where there is a matrix unit.

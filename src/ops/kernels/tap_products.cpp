@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
@@ -18,54 +17,6 @@ namespace {
 /// What a thread reads over and over should stay in its second cache.
 constexpr int64_t kCachedBytes = 256 << 10;
 
-/// Numbers of a matrix that lie anywhere: row `row`, column `column` at
-/// `data[row * row_stride + column * column_stride]`.
-template <typename T>
-struct Matrix {
-  const T* data;
-  int64_t rows, row_stride, columns, column_stride;
-};
-
-/// Writes `width` numbers for each row. What is missing becomes zero.
-template <typename T>
-void pack_rows(const Matrix<T>& from, int64_t width, T* to) {
-  if (from.columns < width) std::fill(to, to + from.rows * width, T{0});
-  if (from.column_stride == 1) {
-    for (int64_t row = 0; row < from.rows; ++row)
-      std::copy_n(from.data + row * from.row_stride, from.columns, to + row * width);
-    return;
-  }
-  // In small squares, so that both sides stay in the first cache.
-  constexpr int64_t kSquare = 16;
-  for (int64_t first = 0; first < from.rows; first += kSquare)
-    for (int64_t column = 0; column < from.columns; ++column) {
-      const T* numbers = from.data + column * from.column_stride;
-      for (int64_t row = first; row < std::min(first + kSquare, from.rows); ++row)
-        to[row * width + column] = numbers[row * from.row_stride];
-    }
-}
-
-/// The same with two rows side by side, number by number. There is an even number of rows.
-template <typename T>
-void pack_row_pairs(const Matrix<T>& from, int64_t width, T* to) {
-  using Pair = std::array<T, 2>;
-  if (from.row_stride == 1 && from.column_stride % 2 == 0) {  // already side by side
-    pack_rows(Matrix<Pair>{reinterpret_cast<const Pair*>(from.data), from.rows / 2, 1, from.columns,
-                           from.column_stride / 2},
-              width, reinterpret_cast<Pair*>(to));
-    return;
-  }
-  if (from.columns < width) std::fill(to, to + from.rows * width, T{0});
-  for (int64_t row = 0; row < from.rows; row += 2, to += 2 * width) {
-    const T* even = from.data + row * from.row_stride;
-    const T* odd = even + from.row_stride;
-    for (int64_t column = 0; column < from.columns; ++column) {
-      to[2 * column] = even[column * from.column_stride];
-      to[2 * column + 1] = odd[column * from.column_stride];
-    }
-  }
-}
-
 /// Weights (out, in, H, W) in panels of `width` columns, each tap by tap and row by row.
 /// Convolving, a row is an input channel and a column an output channel; going back it is the other
 /// way round, and the last tap comes first: it reads the first of the pixels.
@@ -77,18 +28,17 @@ class Panels {
         back_(back),
         row_axis_(back ? 0 : 1),
         column_axis_(back ? 1 : 0),
-        width_(tiles.width),
-        rows_in_a_group_(tiles.rows_in_a_group) {
-    const int64_t count = divide_up(weight.size(column_axis_), width_);
+        tiles_(tiles) {
+    const int64_t count = divide_up(weight.size(column_axis_), tiles.width);
     const int64_t taps = weight.size(2) * weight.size(3), rows = weight.size(row_axis_);
-    const int64_t bytes = taps * rows * width_ * static_cast<int64_t>(sizeof(T));
+    const int64_t bytes = taps * rows * tiles.width * static_cast<int64_t>(sizeof(T));
     at_once_ = std::clamp<int64_t>(kPackedBytes / std::max<int64_t>(bytes, 1), 1, count);
-    packed_ = at::empty({at_once_, taps, rows, width_},
+    packed_ = at::empty({at_once_, taps, rows, tiles.width},
                         weight.options().memory_format(at::MemoryFormat::Contiguous));
   }
 
   /// Columns of all panels that are packed at the same time.
-  int64_t columns_at_once() const { return at_once_ * width_; }
+  int64_t columns_at_once() const { return at_once_ * tiles_.width; }
   int64_t size() const { return packed_.numel(); }
 
   /// Where the weights of a tap are in a panel.
@@ -97,37 +47,43 @@ class Panels {
     return (back_ ? weight_.size(2) * weight_.size(3) - 1 - tap : tap) * packed_.stride(1);
   }
 
-  /// Packs the panels of the columns from `first` on.
+  /// Packs the panels of the columns from `first` on. Going back, a row is a filter, one piece of
+  /// memory: some filters are read as a whole before the next ones are.
   void pack(int64_t first) {
     first_ = first;
+    const int64_t rows = weight_.size(row_axis_), at_once = back_ ? kFiltersAtOnce : rows;
     const int64_t end = std::min(first + columns_at_once(), weight_.size(column_axis_));
-    for (int64_t column = first; column < end; column += width_)
-      for (int64_t y = 0; y < weight_.size(2); ++y)
-        for (int64_t x = 0; x < weight_.size(3); ++x) {
-          const Matrix<T> matrix{weight_.data_ptr<T>() + y * weight_.stride(2) +
-                                     x * weight_.stride(3) + column * weight_.stride(column_axis_),
-                                 weight_.size(row_axis_), weight_.stride(row_axis_),
-                                 std::min(width_, end - column), weight_.stride(column_axis_)};
-          T* to = packed_.data_ptr<T>() + panel_offset(column) + tap_offset(y, x);
-          if (rows_in_a_group_ == 1) {
-            pack_rows(matrix, width_, to);
-          } else {
-            pack_row_pairs(matrix, width_, to);
-          }
-        }
+    for (int64_t row = 0; row < rows; row += at_once)
+      for (int64_t column = first; column < end; column += tiles_.width)
+        pack({row, std::min(row + at_once, rows)}, {column, std::min(column + tiles_.width, end)});
   }
 
   /// The panel that begins with this column, which is packed.
   const T* panel(int64_t column) const { return packed_.data_ptr<T>() + panel_offset(column); }
 
  private:
+  static constexpr int64_t kFiltersAtOnce = 8;  // even, for those who pack pairs of rows
+
+  /// Some rows of all taps of a panel.
+  void pack(const Interval& rows, const Interval& columns) {
+    const T* weights = weight_.data_ptr<T>() + rows.begin * weight_.stride(row_axis_) +
+                       columns.begin * weight_.stride(column_axis_);
+    T* panel = packed_.data_ptr<T>() + panel_offset(columns.begin) + rows.begin * tiles_.width;
+    for (int64_t y = 0; y < weight_.size(2); ++y)
+      for (int64_t x = 0; x < weight_.size(3); ++x)
+        tiles_.pack({weights + y * weight_.stride(2) + x * weight_.stride(3), rows.length(),
+                     weight_.stride(row_axis_), columns.length(), weight_.stride(column_axis_)},
+                    tiles_.width, panel + tap_offset(y, x));
+  }
+
   int64_t panel_offset(int64_t column) const {
-    return (column - first_) / width_ * packed_.stride(0);
+    return (column - first_) / tiles_.width * packed_.stride(0);
   }
 
   at::Tensor weight_, packed_;
   bool back_;
-  int64_t row_axis_, column_axis_, width_, rows_in_a_group_;
+  int64_t row_axis_, column_axis_;
+  const PanelTiles<T>& tiles_;
   int64_t at_once_ = 0, first_ = 0;
 };
 

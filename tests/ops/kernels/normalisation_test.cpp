@@ -76,6 +76,13 @@ TEST_P(Normalisation, MomentsOfEachChannel) {
   }
 }
 
+TEST_P(Normalisation, SumsOfEachChannel) {
+  for (int turn = 0; turn < 60; ++turn) {
+    const at::Tensor x = draw(draw_shape(), turn % 3 == 0 ? 100 : 0);
+    expect_close(channel_sums(x), composed::channel_sums(wide(x)));
+  }
+}
+
 TEST_P(Normalisation, Forward) {
   for (int turn = 0; turn < 60; ++turn) {
     const at::Tensor x = draw(draw_shape()), y = draw(x.sizes().vec());
@@ -132,6 +139,7 @@ TEST_P(Normalisation, ChannelsApart) {
   normalise_backward(last(dy), last(x), map, &means, dx_last);
   expect_close(dx, wide(dx_last));
   expect_close(channel_moments(x), channel_moments(last(x)));
+  expect_close(channel_sums(x), channel_sums(last(x)));
   expect_close(gradient_sums(dy, x, map), gradient_sums(last(dy), last(x), map));
 }
 
