@@ -28,12 +28,18 @@ struct RaceFlags {
   TrainingFlags training;
   std::string against = "plain";
   std::string plain_dtype;  // empty: as --dtype, but float32 for bfloat16
+  std::string other_size;   // of the opponent's images
   int warmup = 2;
   int iterations = 5;
   bool profile = false;
   std::string json_file;
 
   bool against_plain() const { return against == "plain"; }
+  ModelOptions other_model() const {
+    ModelFlags other = model;
+    other.image_size = other_size;
+    return other.model();
+  }
   std::string opponent_dtype() const {
     if (!plain_dtype.empty()) return plain_dtype;
     return training.dtype == "bfloat16" ? "float32" : training.dtype;
@@ -50,6 +56,8 @@ void RaceFlags::check() const {
   validate(plain_dtype.empty() || against_plain(),
            "--plain-dtype {} has a meaning only with --against plain, not {}", plain_dtype,
            against);
+  validate(other_size.empty() == (against != "other-size"),
+           "--against other-size and --other-size, which says what size, go together");
   const std::string& name = model.options.name;
   validate(!against_plain() || name == "resnet" || name == "amoebanet",
            "there is no plain version of '{}'; use --against one-rank", name);
@@ -76,6 +84,10 @@ std::vector<std::string> plain_flags(const RaceFlags& flags, int64_t batch) {
   add("--batch-size", batch);
   add("--dtype", flags.opponent_dtype());
   return words;
+}
+
+double pixels(const ModelOptions& model) {
+  return static_cast<double>(model.image[0]) * static_cast<double>(model.image[1]);
 }
 
 /// Everything that takes part, on this rank.
@@ -123,7 +135,8 @@ class Race {
     for (int i = -flags_.warmup; i < flags_.iterations; ++i) {
       if (i == 0) ours_->clear_costs();
       const double ours = take_turn(world_, [&] { ours_->step(); });
-      const double theirs = figures.opponent.empty() ? 0 : take_turn(world_, opponent());
+      const double theirs =
+          figures.opponent.empty() ? 0 : take_turn(world_, opponent()) / opponents_share_;
       if (i < 0) continue;
       figures.ours.push_back(ours);
       if (!figures.opponent.empty()) figures.theirs.push_back(theirs);
@@ -155,6 +168,13 @@ class Race {
     if (flags_.against == "design-1") {
       options.halo = {};
       theirs_.emplace(graph_, layout_, work(), options, world_);
+    } else if (flags_.against == "other-size") {
+      const double larger = pixels(flags_.model.model()) / pixels(flags_.other_model());
+      opponents_steps_ = std::max(1, static_cast<int>(larger));
+      opponents_share_ = opponents_steps_ / larger;
+      other_graph_ = build_model(flags_.other_model());
+      theirs_.emplace(*other_graph_, layout_, work(),
+                      flags_.training.trainer_options(*other_graph_, layout_), world_);
     } else if (flags_.against == "one-rank") {
       options.cells = {{0, static_cast<int>(graph_.cells().size())}};
       alone_ = world_.split(session_.first() ? 0 : -1);
@@ -167,12 +187,16 @@ class Race {
   std::string opponent_name() const {
     if (flags_.against_plain()) return "plain libtorch";
     if (flags_.against == "nothing") return "";
+    if (flags_.against == "other-size") return "other size";
     return flags_.against == "one-rank" ? "one rank" : "design 1";
   }
 
-  /// The opponent's step, where this rank takes part in it.
+  /// The opponent's turn, where this rank takes part in it.
   std::function<void()> opponent() {
-    if (theirs_) return [this] { theirs_->step(); };
+    if (theirs_)
+      return [this] {
+        for (int step = 0; step < opponents_steps_; ++step) theirs_->step();
+      };
     if (plain_ && flags_.against_plain()) return [this] { plain_->ask("step"); };
     return nullptr;
   }
@@ -197,6 +221,9 @@ class Race {
   BatchShape batch_;
   std::vector<int> cores_;
   std::optional<Communicator> alone_;  // the first rank
+  std::optional<Graph> other_graph_;
+  int opponents_steps_ = 1;     // of a turn
+  double opponents_share_ = 1;  // pixels of its turn, over those of ours
   std::optional<TrainingSide> ours_, theirs_;
   std::optional<PlainProcess> plain_;  // on the first rank
 };
@@ -233,14 +260,18 @@ void add_bench_train(CLI::App& bench, Command& chosen) {
   flags->training.add_layout_flags(*train);
   flags->training.add_learning_flags(*train);
   train
-      ->add_option("--against", flags->against,
-                   "plain: libtorch in one process on all cores of the ranks; one-rank: this "
-                   "system on the first rank alone, with its threads; design-1: this layout "
-                   "without --halo-D2; nothing")
-      ->check(CLI::IsMember({"plain", "one-rank", "design-1", "nothing"}));
+      ->add_option(
+          "--against", flags->against,
+          "plain: libtorch in one process on all cores of the ranks; one-rank: this "
+          "system on the first rank alone, with its threads; design-1: this layout "
+          "without --halo-D2; other-size: this layout with images of --other-size, as many steps "
+          "as have the same pixels; nothing")
+      ->check(CLI::IsMember({"plain", "one-rank", "design-1", "other-size", "nothing"}));
   train->add_option("--plain-dtype", flags->plain_dtype, "Type of numbers of plain libtorch")
       ->check(CLI::IsMember({"float64", "float32", "bfloat16"}))
       ->default_str("as --dtype, but float32 for bfloat16");
+  train->add_option("--other-size", flags->other_size, "Pixels of the opponent's images")
+      ->default_str("");
   train->add_option("--warmup", flags->warmup, "Untimed steps of each side")->check(at_least(0));
   train->add_option("--iterations", flags->iterations, "Timed steps of each side")
       ->check(at_least(1));

@@ -127,11 +127,13 @@ Pending Communicator::receive(std::span<std::byte> bytes, std::shared_ptr<void> 
 void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
   const bool plain = tensor.is_cpu() && dense(tensor);
   if (Bulletin* bulletin = plain && size() > 1 ? Bulletin::of(*this) : nullptr) {
-    const auto why = [&] { return reason("all-reduce", static_cast<int64_t>(tensor.nbytes())); };
+    const std::function<WaitReason()> why = [&] {
+      return reason("all-reduce", static_cast<int64_t>(tensor.nbytes()));
+    };
     const MPI_Datatype type = mpi_type(tensor.scalar_type());
     const MPI_Op operation = mpi_op(reduction, tensor.scalar_type());
     if (tensor.nbytes() > Bulletin::kCapacity) {
-      all_reduce_in_slices(tensor, type, operation, *this, *bulletin, why);
+      all_reduce_in_slices(tensor, type, operation, {*this, *bulletin, why});
     } else {
       bulletin->all_reduce({bytes_of(tensor), tensor.nbytes()}, static_cast<int>(tensor.numel()),
                            type, operation, *this, why);
@@ -161,6 +163,30 @@ Pending Communicator::start_all_reduce(const at::Tensor& tensor, Reduction reduc
                        handle(), pending.add_request()));
   });
   return pending;
+}
+
+std::optional<Interval> Communicator::slice_of(const at::Tensor& numbers) const {
+  const Bulletin* bulletin = size() > 1 ? Bulletin::of(*this) : nullptr;
+  if (bulletin == nullptr || !dense(numbers) || !bulletin->memory().offset_of(numbers) ||
+      numbers.nbytes() <= Bulletin::kCapacity)
+    return std::nullopt;
+  return slice(numbers.numel(), rank(), size());
+}
+
+void Communicator::reduce_slice(const at::Tensor& numbers) const {
+  const std::function<WaitReason()> why = [&] {
+    return reason("reduction", static_cast<int64_t>(numbers.nbytes()));
+  };
+  mpi4dl::reduce_slice(numbers, mpi_type(numbers.scalar_type()),
+                       mpi_op(Reduction::sum, numbers.scalar_type()),
+                       {*this, *Bulletin::of(*this), why});
+}
+
+void Communicator::gather_slices(const at::Tensor& numbers) const {
+  const std::function<WaitReason()> why = [&] {
+    return reason("gathering", static_cast<int64_t>(numbers.nbytes()));
+  };
+  mpi4dl::gather_slices(numbers, {*this, *Bulletin::of(*this), why});
 }
 
 void Communicator::all_reduce_moments(at::Tensor& moments) const {

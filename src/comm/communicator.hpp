@@ -13,6 +13,7 @@
 #include "comm/context.hpp"
 #include "comm/datatype.hpp"
 #include "comm/pending.hpp"
+#include "geometry/interval.hpp"
 
 namespace mpi4dl {
 
@@ -53,6 +54,14 @@ class Communicator {
   void all_reduce(at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
   /// The same, started only. The tensor must be dense, and on the CPU or reachable by MPI.
   Pending start_all_reduce(const at::Tensor& tensor, Reduction reduction = Reduction::sum) const;
+  /// The numbers of a tensor in shared memory that this rank works on where the ranks of a node
+  /// share the work; none where they do not, or it is little. The first call is collective.
+  std::optional<Interval> slice_of(const at::Tensor& numbers) const;
+  /// Adds up this rank's slice over all ranks. The rest must not change until slices are gathered.
+  /// Collective.
+  void reduce_slice(const at::Tensor& numbers) const;
+  /// Copies the slices of all other ranks into this tensor, in shared memory or not. Collective.
+  void gather_slices(const at::Tensor& numbers) const;
   /// Merges statistics of disjoint samples: a float64 tensor whose last axis is (count, mean, sum
   /// of squared deviations from the mean). In place, the same on every rank. Collective.
   void all_reduce_moments(at::Tensor& moments) const;

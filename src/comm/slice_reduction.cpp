@@ -5,57 +5,57 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "comm/check.hpp"
 #include "comm/idle_section.hpp"
 #include "comm/shared_memory.hpp"
-#include "geometry/interval.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// So that sums stay in the processor's cache until they are complete.
-constexpr int64_t kPieceBytes = int64_t{16} << 10;
+/// Few enough that sums stay in the processor's cache until they are complete, and a multiple of a
+/// cache line in any type.
+constexpr int64_t kPiece = 4096;
+constexpr size_t kWidest = 8;
 
-class SliceReduction {
+/// The same numbers of all ranks.
+class SharedNumbers {
  public:
-  SliceReduction(const at::Tensor& numbers, const Communicator& comm, Bulletin& bulletin,
-                 const std::function<WaitReason()>& reason)
-      : comm_(comm),
-        bulletin_(bulletin),
-        reason_(reason),
+  /// This rank's lie at `offset` in its shared memory.
+  SharedNumbers(const at::Tensor& numbers, int64_t offset, const Meeting& meeting)
+      : meeting_(meeting),
         elements_(numbers.numel()),
-        width_(static_cast<int64_t>(numbers.element_size())),
-        piece_(kPieceBytes / width_) {
-    const SharedMemory& memory = bulletin.memory();
+        width_(static_cast<int64_t>(numbers.element_size())) {
+    const SharedMemory& memory = meeting.bulletin.memory();
+    const Communicator& comm = meeting.comm;
     std::vector<int64_t> offsets(comm.size(), 0);
-    offsets[comm.rank()] = *memory.offset_of(numbers);
+    offsets[comm.rank()] = offset;
     meet(offsets);
     for (int rank = 0; rank < comm.size(); ++rank)
       numbers_.push_back(memory.address(comm.world_rank(rank), offsets[rank]));
   }
 
   void reduce_own_slice(MPI_Datatype type, MPI_Op operation) const {
-    std::array<std::byte, kPieceBytes> sum;
-    const auto [begin, end] = slice(comm_.rank());
-    for (int64_t at = begin; at < end; at += piece_) {
-      const int64_t count = std::min(piece_, end - at);
+    std::array<std::byte, kPiece * kWidest> sum;
+    const auto [begin, end] = slice_of(meeting_.comm.rank());
+    for (int64_t at = begin; at < end; at += kPiece) {
+      const int64_t count = std::min(kPiece, end - at);
       std::memcpy(sum.data(), numbers_[0] + at * width_, count * width_);
       for (size_t rank = 1; rank < numbers_.size(); ++rank)
         mpi(MPI_Reduce_local(numbers_[rank] + at * width_, sum.data(), static_cast<int>(count),
                              type, operation));
-      std::memcpy(numbers_[comm_.rank()] + at * width_, sum.data(), count * width_);
+      std::memcpy(numbers_[meeting_.comm.rank()] + at * width_, sum.data(), count * width_);
     }
   }
 
-  void copy_other_slices() const {
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-      if (rank == comm_.rank()) continue;
-      const auto [begin, end] = slice(rank);
-      std::memcpy(numbers_[comm_.rank()] + begin * width_, numbers_[rank] + begin * width_,
-                  (end - begin) * width_);
+  void copy_other_slices(std::byte* to) const {
+    for (int rank = 0; rank < meeting_.comm.size(); ++rank) {
+      if (rank == meeting_.comm.rank()) continue;
+      const auto [begin, end] = slice_of(rank);
+      std::memcpy(to + begin * width_, numbers_[rank] + begin * width_, (end - begin) * width_);
     }
   }
 
@@ -65,46 +65,71 @@ class SliceReduction {
   }
 
  private:
-  /// The elements that a rank reduces: whole pieces, so that two ranks never write into the same
-  /// cache line.
-  Interval slice(int rank) const {
-    const Interval pieces = part((elements_ + piece_ - 1) / piece_, rank, comm_.size());
-    return {pieces.begin * piece_, std::min(pieces.end * piece_, elements_)};
-  }
+  Interval slice_of(int rank) const { return slice(elements_, rank, meeting_.comm.size()); }
 
   /// All ranks are here, and the sums of what each brought are everywhere.
   void meet(std::vector<int64_t>& brought) const {
-    bulletin_.all_reduce(std::as_writable_bytes(std::span(brought)),
-                         static_cast<int>(brought.size()), MPI_INT64_T, MPI_SUM, comm_, reason_);
+    meeting_.bulletin.all_reduce(std::as_writable_bytes(std::span(brought)),
+                                 static_cast<int>(brought.size()), MPI_INT64_T, MPI_SUM,
+                                 meeting_.comm, meeting_.reason);
   }
 
-  const Communicator& comm_;
-  Bulletin& bulletin_;
-  const std::function<WaitReason()>& reason_;
-  int64_t elements_, width_, piece_;
+  const Meeting& meeting_;
+  int64_t elements_, width_;
   std::vector<std::byte*> numbers_;  // of all ranks
 };
 
+/// Some of the numbers where other ranks can read them.
+at::Tensor shared_copy(const at::Tensor& numbers, const Interval& some, const Meeting& meeting) {
+  const std::array<int64_t, 1> shape{some.length()};
+  const at::Tensor copy =
+      meeting.bulletin.memory().empty(shape, numbers.scalar_type(), c10::MemoryFormat::Contiguous);
+  const auto width = static_cast<int64_t>(numbers.element_size());
+  std::memcpy(copy.data_ptr(), static_cast<std::byte*>(numbers.data_ptr()) + some.begin * width,
+              some.length() * width);
+  return copy;
+}
+
 }  // namespace
 
-void all_reduce_in_slices(at::Tensor& numbers, MPI_Datatype type, MPI_Op operation,
-                          const Communicator& comm, Bulletin& bulletin,
-                          const std::function<WaitReason()>& reason) {
-  const IdleSection section(comm.context(), &IdleTime::communication);
-  SharedMemory& memory = bulletin.memory();
-  at::Tensor shared = numbers;
-  if (!memory.offset_of(numbers)) {
-    const std::array<int64_t, 1> shape{numbers.numel()};
-    shared = memory.empty(shape, numbers.scalar_type(), c10::MemoryFormat::Contiguous);
-    std::memcpy(shared.data_ptr(), numbers.data_ptr(), numbers.nbytes());
+Interval slice(int64_t elements, int rank, int ranks) {
+  const Interval pieces = part((elements + kPiece - 1) / kPiece, rank, ranks);
+  return {pieces.begin * kPiece, std::min(pieces.end * kPiece, elements)};
+}
+
+void reduce_slice(const at::Tensor& numbers, MPI_Datatype type, MPI_Op operation,
+                  const Meeting& meeting) {
+  const IdleSection section(meeting.comm.context(), &IdleTime::communication);
+  const int64_t offset = *meeting.bulletin.memory().offset_of(numbers);
+  SharedNumbers(numbers, offset, meeting).reduce_own_slice(type, operation);
+}
+
+void gather_slices(const at::Tensor& numbers, const Meeting& meeting) {
+  const IdleSection section(meeting.comm.context(), &IdleTime::communication);
+  const SharedMemory& memory = meeting.bulletin.memory();
+  std::optional<int64_t> offset = memory.offset_of(numbers);
+  at::Tensor copy;
+  if (!offset) {
+    const Interval own = slice(numbers.numel(), meeting.comm.rank(), meeting.comm.size());
+    copy = shared_copy(numbers, own, meeting);
+    // As if the numbers before and behind the slice were there too: nobody reads them.
+    offset = *memory.offset_of(copy) - own.begin * static_cast<int64_t>(numbers.element_size());
   }
-  const SliceReduction reduction(shared, comm, bulletin, reason);
-  reduction.reduce_own_slice(type, operation);
-  reduction.meet();
-  reduction.copy_other_slices();
-  reduction.meet();  // nobody reads these numbers any more
-  if (!shared.is_same(numbers))
-    std::memcpy(numbers.data_ptr(), shared.data_ptr(), numbers.nbytes());
+  const SharedNumbers all(numbers, *offset, meeting);
+  all.copy_other_slices(static_cast<std::byte*>(numbers.data_ptr()));
+  all.meet();  // nobody reads these numbers any more
+}
+
+void all_reduce_in_slices(const at::Tensor& numbers, MPI_Datatype type, MPI_Op operation,
+                          const Meeting& meeting) {
+  const IdleSection section(meeting.comm.context(), &IdleTime::communication);
+  at::Tensor readable = numbers;
+  if (!meeting.bulletin.memory().offset_of(numbers))
+    readable = shared_copy(numbers, {0, numbers.numel()}, meeting);
+  reduce_slice(readable, type, operation, meeting);
+  gather_slices(readable, meeting);
+  if (!readable.is_same(numbers))
+    std::memcpy(numbers.data_ptr(), readable.data_ptr(), numbers.nbytes());
 }
 
 }  // namespace mpi4dl

@@ -13,10 +13,10 @@ namespace {
 enum class Combine { copy, add };
 
 void combine(Combine how, const Patch& to, const Box& box, const Strided& values) {
-  if (how == Combine::add) {
+  if (to.data.is_cpu()) {
+    how == Combine::add ? add(strided(to, box), values) : copy(strided(to, box), values);
+  } else if (how == Combine::add) {
     to.view(box).add_(as_tensor(values).to(to.data.device()));
-  } else if (to.data.is_cpu()) {
-    copy(strided(to, box), values);
   } else {
     to.view(box).copy_(as_tensor(values));
   }

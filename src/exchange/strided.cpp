@@ -126,6 +126,20 @@ void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int
   if (streaming) finish_streaming();
 }
 
+template <typename T>
+void add_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
+  if (level >= 0) {
+    const Axis& axis = loops.axes[level];
+    for (int64_t i = 0; i < axis.length; ++i)
+      add_nested<T>(loops, level - 1, target + i * axis.target_stride,
+                    source + i * axis.source_stride);
+    return;
+  }
+  auto* sums = reinterpret_cast<T*>(target);
+  const auto* numbers = reinterpret_cast<const T*>(source);
+  for (size_t i = 0; i < loops.run_bytes / sizeof(T); ++i) sums[i] += numbers[i];
+}
+
 void clear_nested(const Loops& loops, int level, std::byte* target) {
   if (level < 0) {
     std::memset(target, 0, loops.run_bytes);
@@ -208,6 +222,21 @@ void copy(const Strided& target, const Strided& source) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
   copy_nested(loops, loops.depth - 1, target.data, source.data);
+}
+
+void add(const Strided& target, const Strided& source) {
+  if (target.elements() == 0) return;
+  const Loops loops = plan_loops(target, source);
+  const auto run = [&]<typename T>(T) {
+    add_nested<T>(loops, loops.depth - 1, target.data, source.data);
+  };
+  if (target.type == c10::ScalarType::Float) {
+    run(float{});
+  } else if (target.type == c10::ScalarType::Double) {
+    run(double{});
+  } else {
+    as_tensor(target).add_(as_tensor(source));
+  }
 }
 
 void clear(const Strided& target) {

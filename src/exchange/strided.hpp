@@ -40,6 +40,9 @@ at::Tensor as_tensor(const Strided& values);
 /// fetched into the cache some rows before its turn.
 void copy(const Strided& target, const Strided& source);
 
+/// Adds the source to the target, of equal shape and type.
+void add(const Strided& target, const Strided& source);
+
 /// Writes zeros.
 void clear(const Strided& target);
 

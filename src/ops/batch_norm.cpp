@@ -13,6 +13,13 @@ at::Tensor empty_tile(const Box& box, c10::ScalarType type) {
   return at::empty(box.shape(), at::TensorOptions(type).memory_format(memory_format(box)));
 }
 
+/// A number per channel, without the views and copies of libtorch.
+at::Tensor vector_of(const double* numbers, int64_t channels) {
+  at::Tensor vector = at::empty({channels}, at::kDouble);
+  std::copy_n(numbers, channels, vector.data_ptr<double>());
+  return vector;
+}
+
 /// Statistics cover the pixels *owned* by all ranks and normalise the whole box, margins included.
 /// Backward therefore sums over all *computed* pixels, and corrects owned ones only:
 ///
@@ -72,8 +79,9 @@ class BatchNormTape : public Tape {
   Gradients differentiate(const at::Tensor& gradient) {
     at::Tensor sums = input_.box.empty() ? at::zeros({2, channels_}, at::kDouble)
                                          : gradient_sums(gradient, input_.data, map_);
-    std::vector<at::Tensor> own = sums.clone().unbind();
-    std::swap(own[0], own[1]);  // of the weight, and of the bias
+    const double* sum = sums.data_ptr<double>();
+    std::vector<at::Tensor> own{vector_of(sum + channels_, channels_),  // of the weight
+                                vector_of(sum, channels_)};             // of the bias
     if (training_ && ranks_ != nullptr) ranks_->all_reduce(sums);
     if (input_.box.empty()) return {{at::Tensor()}, std::move(own)};
     // The convolution behind this one wants a gradient without gaps.
@@ -99,18 +107,16 @@ class BatchNormTape : public Tape {
     at::Tensor moments = owned_.empty() ? at::zeros({channels_, 3}, at::kDouble)
                                         : channel_moments(input_.view(owned_));
     if (ranks_ != nullptr) ranks_->all_reduce_moments(moments);
-    at::Tensor statistics = at::empty({2, channels_}, at::kDouble);
-    double *mean = statistics.data_ptr<double>(), *unbiased = mean + channels_;
     const double* moment = moments.data_ptr<double>();
-    Numbers variance(channels_);
+    Numbers variance(channels_), unbiased(channels_);
+    map_.mean.resize(channels_);
     for (int64_t channel = 0; channel < channels_; ++channel, moment += 3) {
       count_ = moment[0];
-      mean[channel] = moment[1];
+      map_.mean[channel] = moment[1];
       variance[channel] = moment[2] / count_;
       unbiased[channel] = moment[2] / std::max(count_ - 1, 1.0);
     }
-    map_.mean.assign(mean, mean + channels_);
-    measured_ = statistics.unbind();
+    measured_ = {vector_of(map_.mean.data(), channels_), vector_of(unbiased.data(), channels_)};
     return variance;
   }
 

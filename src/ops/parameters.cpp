@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -93,16 +94,21 @@ void Parameters::place_sums(const std::shared_ptr<SharedMemory>& memory) {
   };
   gradients_ = make(trained_.numel());
   statistics_ = make(measured + count);
-  clear();
+  gradients_.zero_();
+  statistics_.zero_();
+  begun_.assign(values_.size(), true);
+  gradient_range_.resize(values_.size());
   sums_.resize(values_.size());
   images_.resize(values_.size());
   first_gradient_.assign(graph_->cells().size() + 1, 0);
   int64_t gradient = 0, statistic = 0;
   for (const int node : nodes_) {
+    gradient_range_[node].begin = gradient;
     for (size_t i = 0; i < values_[node].size(); ++i)
       sums_[node].push_back(graph_->node(node).parameters[i].trainable
                                 ? place(gradients_, gradient, values_[node][i])
                                 : place(statistics_, statistic, values_[node][i]));
+    gradient_range_[node].end = gradient;
     images_[node] = statistics_.narrow(0, statistic++, 1);
     for (size_t cell = graph_->node(node).cell + 1; cell < first_gradient_.size(); ++cell)
       first_gradient_[cell] = gradient;
@@ -149,8 +155,20 @@ void Parameters::update_statistics() {
 }
 
 void Parameters::clear() {
-  gradients_.zero_();
+  begun_.assign(begun_.size(), false);
   statistics_.zero_();
+}
+
+void Parameters::begin_gradients(int node) {
+  if (begun_[node]) return;
+  begun_[node] = true;
+  const auto [begin, end] = gradient_range_[node];
+  with_numbers(gradients_, [&](auto* numbers) { std::fill(numbers + begin, numbers + end, 0); });
+}
+
+void Parameters::begin_gradients_of_cell(int cell) {
+  for (const int node : nodes_)
+    if (graph_->node(node).cell == cell) begin_gradients(node);
 }
 
 at::Tensor Parameters::gradient_memory(int first_cell, int last_cell) const {

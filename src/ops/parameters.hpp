@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "geometry/interval.hpp"
 #include "graph/graph.hpp"
 
 namespace mpi4dl {
@@ -39,8 +40,13 @@ class Parameters {
   void add_statistics(int node, const std::vector<at::Tensor>& measured, int64_t images);
   /// Moves running statistics towards the mean of what was measured since the last clear().
   void update_statistics();
-  /// Forgets gradients and measured statistics.
+  /// Forgets gradients and measured statistics. Gradients become zero when they are begun.
   void clear();
+  /// Must come before something is added to the gradients of a node, and before those of a cell are
+  /// read: sets them to zero unless they were begun since the last clear(). So they are in the
+  /// processor's cache when they are needed.
+  void begin_gradients(int node);
+  void begin_gradients_of_cell(int cell);
 
   /// All trainable values one after the other, in the order of the gradients.
   const at::Tensor& value_memory() const { return trained_; }
@@ -73,6 +79,8 @@ class Parameters {
   at::Tensor gradients_, statistics_;            // all sums of this kind, cell after cell
   std::vector<int64_t> first_gradient_;          // of each cell of the graph, and the end
   std::vector<std::vector<at::Tensor>> sums_;    // by node: views of the two
+  std::vector<Interval> gradient_range_;         // by node
+  std::vector<bool> begun_;                      // by node: its gradients
   std::vector<at::Tensor> images_;               // by node: of how many images the statistics are
 };
 

@@ -303,6 +303,7 @@ void StageRunner::Batch::go_back(int id) {
   Gradients result;
   if (tapes_[id]) {
     for (const Edge& edge : reads) make_again(edge.from);
+    parameters_.begin_gradients(plan.work(id));
     result = tapes_[id]->backward(gradient);
     tapes_[id].reset();
     gradient.reset();

@@ -8,21 +8,24 @@
 
 namespace mpi4dl {
 
-GradientReduction::GradientReduction(const Parameters& parameters, const Communicator& holders,
+GradientReduction::GradientReduction(Parameters& parameters, const Communicator& holders,
                                      const Options& options)
     : parameters_(parameters),
       holders_(holders),
       options_(options),
       travels_(options.half || !holders.on_one_node()),
+      slice_(travels_ ? std::nullopt : holders.slice_of(parameters.gradient_memory())),
       missing_(parameters.cells()),
       bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
 void GradientReduction::add(int cell) {
   ensure(!missing_.empty() && missing_.back() == cell, "cell {} came out of order", cell);
   missing_.pop_back();
+  parameters_.begin_gradients_of_cell(cell);
+  if (!travels_ && !missing_.empty()) return;
   const at::Tensor sums = parameters_.gradient_memory(cell, bucket_end_);
   const bool full = static_cast<int64_t>(sums.nbytes()) >= options_.bucket_bytes;
-  if (!(full && travels_) && !missing_.empty()) return;
+  if (!full && !missing_.empty()) return;
   start_bucket(sums, options_.half);
   bucket_end_ = cell;
 }
@@ -40,6 +43,8 @@ void GradientReduction::finish() {
   for (Bucket& bucket : buckets_) {
     if (travels_) {
       bucket.pending.finish();
+    } else if (slice_ && bucket.sums.data_ptr() == parameters_.gradient_memory().data_ptr()) {
+      holders_.reduce_slice(bucket.sums);
     } else {
       holders_.all_reduce(bucket.sums);
     }
@@ -48,8 +53,14 @@ void GradientReduction::finish() {
   buckets_.clear();
 }
 
-void reduce(const Parameters& parameters, const Communicator& holders) {
+Interval GradientReduction::complete() const {
+  return slice_.value_or(Interval{0, parameters_.gradient_memory().numel()});
+}
+
+void reduce(Parameters& parameters, const Communicator& holders) {
   GradientReduction(parameters, holders, {}).finish();
+  if (holders.slice_of(parameters.gradient_memory()))
+    holders.gather_slices(parameters.gradient_memory());
 }
 
 }  // namespace mpi4dl

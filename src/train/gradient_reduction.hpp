@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -13,21 +14,22 @@ namespace mpi4dl {
 /// Cells come in from the last to the first, as backward finishes them, and travel in buckets while
 /// the rest computes. What did not come, because this rank had nothing to go back through, has
 /// nothing to add but joins in. On one node, unless float16 is asked for, nothing travels: all is
-/// added up in the end.
+/// added up in the end, by each rank in its own slice.
 class GradientReduction {
  public:
   struct Options {
     int64_t bucket_bytes = int64_t{4} << 20;
     bool half = false;  ///< gradients travel as float16
   };
-  GradientReduction(const Parameters& parameters, const Communicator& holders,
-                    const Options& options);
+  GradientReduction(Parameters& parameters, const Communicator& holders, const Options& options);
 
   /// All gradients of the last cell that was not added yet are complete.
   void add(int cell);
   /// Adds the cells that are missing, and waits until all sums are complete. Collective over the
   /// holders.
   void finish();
+  /// The gradients whose sums are then complete on this rank: all, or its slice of them.
+  Interval complete() const;
 
  private:
   struct Bucket {
@@ -37,16 +39,17 @@ class GradientReduction {
   };
   void start_bucket(const at::Tensor& sums, bool half);
 
-  const Parameters& parameters_;
+  Parameters& parameters_;
   const Communicator& holders_;
   Options options_;
   bool travels_;
+  std::optional<Interval> slice_;
   std::vector<int> missing_;  // cells, the next one last
   int bucket_end_ = 0;        // one behind the last cell that is not on its way
   std::vector<Bucket> buckets_;
 };
 
-/// All cells at once.
-void reduce(const Parameters& parameters, const Communicator& holders);
+/// All cells at once, completely on every rank.
+void reduce(Parameters& parameters, const Communicator& holders);
 
 }  // namespace mpi4dl

@@ -13,13 +13,13 @@ namespace {
 
 constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
 
-/// Calls `update(numbers, begin, end)` for parts of all parameters. What it does with a number
-/// takes one pass over memory; each operator of libtorch would take another.
+/// Calls `update(numbers, begin, end)` for pieces of a part of all parameters. What it does with a
+/// number takes one pass over memory; each operator of libtorch would take another.
 template <typename Update>
-void in_one_pass(const at::Tensor& values, const Update& update) {
-  constexpr int64_t kPart = int64_t{32} << 10;
+void in_one_pass(const at::Tensor& values, const Interval& part, const Update& update) {
+  constexpr int64_t kPiece = int64_t{32} << 10;
   with_numbers(values, [&](auto* numbers) {
-    at::parallel_for(0, values.numel(), kPart, [&](int64_t begin, int64_t end) {
+    at::parallel_for(part.begin, part.end, kPiece, [&](int64_t begin, int64_t end) {
       vectorised([&] { update(numbers, begin, end); });
     });
   });
@@ -37,14 +37,18 @@ Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& optio
 }
 
 void Optimizer::step(double learning_rate, double scale) {
+  step(learning_rate, scale, all());
+}
+
+void Optimizer::step(double learning_rate, double scale, const Interval& part) {
   const at::NoGradGuard no_grad;
   ++steps_;
   if (options_.kind == OptimizerOptions::Kind::sgd) {
-    descend(learning_rate, scale);
+    descend(learning_rate, scale, part);
   } else {
-    adapt(learning_rate, scale);
+    adapt(learning_rate, scale, part);
   }
-  round_values();
+  round_values(part);
 }
 
 TensorMap Optimizer::state() const {
@@ -58,19 +62,26 @@ TensorMap Optimizer::state() const {
   return found;
 }
 
+void Optimizer::gather(const Communicator& holders) const {
+  for (const at::Tensor& memory : {master_, momentum_, variation_})
+    if (memory.defined() && !memory.is_same(parameters_.value_memory()))
+      holders.gather_slices(memory);
+}
+
 void Optimizer::go_on(int64_t steps) {
   steps_ = steps;
-  round_values();
+  round_values(all());
 }
 
-void Optimizer::round_values() {
+void Optimizer::round_values(const Interval& part) {
   const at::Tensor& values = parameters_.value_memory();
-  if (!master_.is_same(values)) values.copy_(master_);
+  if (master_.is_same(values)) return;
+  values.narrow(0, part.begin, part.length()).copy_(master_.narrow(0, part.begin, part.length()));
 }
 
-void Optimizer::descend(double learning_rate, double scale) {
+void Optimizer::descend(double learning_rate, double scale, const Interval& part) {
   const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, [&]<typename T>(T* value, int64_t begin, int64_t end) {
+  in_one_pass(master_, part, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();
     T* momentum = momentum_.defined() ? momentum_.data_ptr<T>() : nullptr;
     const T rate = learning_rate, size = scale, decay = options_.weight_decay,
@@ -84,14 +95,14 @@ void Optimizer::descend(double learning_rate, double scale) {
   });
 }
 
-void Optimizer::adapt(double learning_rate, double scale) {
+void Optimizer::adapt(double learning_rate, double scale, const Interval& part) {
   const auto count = static_cast<double>(steps_);
   const double correction1 = 1 - std::pow(kBeta1, count);
   const double correction2 = 1 - std::pow(kBeta2, count);
   const bool decoupled = options_.kind == OptimizerOptions::Kind::adamw;
   const double shrinking = decoupled ? 1 - learning_rate * options_.weight_decay : 1;
   const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, [&]<typename T>(T* value, int64_t begin, int64_t end) {
+  in_one_pass(master_, part, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();
     T* momentum = momentum_.data_ptr<T>();
     T* variation = variation_.data_ptr<T>();

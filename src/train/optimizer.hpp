@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/communicator.hpp"
 #include "ops/parameters.hpp"
 #include "storage/tensor_source.hpp"
 
@@ -12,25 +13,32 @@ struct OptimizerOptions {
   double weight_decay = 0;
 };
 
-/// Turns gradients into new parameters, by the formulas of torch::optim. Every rank that holds a
-/// parameter computes the same update. Half types keep their digits in a float32 copy.
+/// Turns gradients into new parameters, by the formulas of torch::optim. Of ranks on one node that
+/// hold the same parameters each updates its slice of them, and has the others' from them; ranks on
+/// several nodes compute the same update. Half types keep their digits in a float32 copy.
 class Optimizer {
  public:
   Optimizer(const Parameters& parameters, const OptimizerOptions& options);
 
   /// Uses each gradient times `scale`, which clipping sets.
   void step(double learning_rate, double scale = 1);
+  /// The same for the parameters [begin, end) only, one after the other; the others must come from
+  /// the ranks that have updated them.
+  void step(double learning_rate, double scale, const Interval& part);
 
   /// All that the next step depends on, sharing memory: each parameter with all its digits, and
   /// what is remembered of it as "momentum/NAME" and "variation/NAME".
   TensorMap state() const;
+  /// Has what other ranks remember of the slices that they have updated. Collective.
+  void gather(const Communicator& holders) const;
   /// Goes on with what was written into state(), as if so many steps were done.
   void go_on(int64_t steps);
 
  private:
-  void descend(double learning_rate, double scale);
-  void adapt(double learning_rate, double scale);
-  void round_values();
+  void descend(double learning_rate, double scale, const Interval& part);
+  void adapt(double learning_rate, double scale, const Interval& part);
+  void round_values(const Interval& part);
+  Interval all() const { return {0, master_.numel()}; }
 
   const Parameters& parameters_;
   OptimizerOptions options_;

@@ -67,6 +67,7 @@ StepResult train(const Graph& graph, const Layout& layout, Work work, const Proo
     result.peak_bytes = report.peak_bytes;
   }
   world.all_reduce(result.logits);
+  trainer.gather_gradients();
   const auto collect = [&](bool trainable, TensorMap (Parameters::*which)() const) {
     return gather(graph, trainable, answered_for(trainer, layout, world.rank(), which), world);
   };

@@ -75,10 +75,11 @@ StepReport Trainer::step(BatchSource& images) {
   for (auto& [stage, reduction] : reductions) reduction.finish();
   add_up(report);
   stop_if_not_finite(report, step);
-  const double scale = clipping_scale();
+  const double scale = clipping_scale(reductions);
   for (auto& [stage, parameters] : parameters_) {
     parameters->update_statistics();
-    optimizers_.at(stage)->step(report.learning_rate, scale);
+    optimizers_.at(stage)->step(report.learning_rate, scale, reductions.at(stage).complete());
+    if (sliced(stage)) team_.holders().at(stage).gather_slices(parameters->value_memory());
   }
   ++steps_;
   return report;
@@ -137,23 +138,37 @@ void Trainer::stop_if_not_finite(const StepReport& report, const StepContext& st
 }
 
 /// The whole gradient's norm: of each stage once, however many ranks hold it.
-double Trainer::clipping_scale() const {
+double Trainer::clipping_scale(const std::map<int, GradientReduction>& reductions) const {
   if (options_.clip_norm <= 0) return 1;
   double squares = 0;
-  for (const auto& [stage, parameters] : parameters_)
-    for (const auto& [name, gradient] : parameters->gradients()) {
-      const double norm = gradient.norm().item<double>();
-      squares += norm * norm / team_.holders().at(stage).size();
-    }
+  for (const auto& [stage, parameters] : parameters_) {
+    const Interval part = reductions.at(stage).complete();
+    const double norm = parameters->gradient_memory()
+                            .narrow(0, part.begin, part.length())
+                            .norm(2, at::kDouble)
+                            .item<double>();
+    squares += norm * norm / (sliced(stage) ? 1 : team_.holders().at(stage).size());
+  }
   at::Tensor sum = at::full({1}, squares, at::kDouble);
   world_.all_reduce(sum);
   const double norm = std::sqrt(sum.item<double>());
   return norm > options_.clip_norm ? options_.clip_norm / norm : 1;
 }
 
+bool Trainer::sliced(int stage) const {
+  return !options_.reduction.half &&
+         team_.holders().at(stage).slice_of(parameters_.at(stage)->gradient_memory()).has_value();
+}
+
+void Trainer::gather_gradients() const {
+  for (const auto& [stage, parameters] : parameters_)
+    if (sliced(stage)) team_.holders().at(stage).gather_slices(parameters->gradient_memory());
+}
+
 std::map<int, TensorMap> Trainer::state() const {
   std::map<int, TensorMap> found;
   for (const auto& [stage, parameters] : parameters_) {
+    if (sliced(stage)) optimizers_.at(stage)->gather(team_.holders().at(stage));
     found[stage] = optimizers_.at(stage)->state();
     found[stage].merge(parameters->statistics());
   }

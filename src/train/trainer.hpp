@@ -53,8 +53,10 @@ class Trainer {
   /// What this rank reads of the images in every step, in this order; nothing on most ranks.
   std::vector<Reading> readings() const;
   int64_t effective_batch() const { return work_.effective_batch; }
-  /// Of each stage that this rank holds.
+  /// Of each stage that this rank holds. Of gradients it may have complete sums of a slice only.
   const StageParameters& parameters() const { return parameters_; }
+  /// Completes the gradients of the last step.
+  void gather_gradients() const;
   /// Optimizer steps done.
   int64_t steps() const { return steps_; }
   const Graph& graph() const { return graph_; }
@@ -72,7 +74,8 @@ class Trainer {
   Feed make_feed(BatchSource& images, StepReport& report);
   void add_up(StepReport& report) const;
   void stop_if_not_finite(const StepReport& report, const StepContext& step);
-  double clipping_scale() const;
+  double clipping_scale(const std::map<int, GradientReduction>& reductions) const;
+  bool sliced(int stage) const;
 
   const Graph& graph_;
   Communicator world_;

@@ -52,12 +52,20 @@ race 2 "${resnet[@]}" --stages 2x1 --halo-D2 --against design-1 --dtype bfloat16
 holds 'r["design_1_images_per_s"] > 0 and r["gemm_type"] == "bfloat16"'
 race 1 --model amoebanet --num-layers 3 --num-filters 16 --image-size 64
 holds 'r["ratio"] > 0 and r["ranks"][0]["communication_s"] < 0.02 * r["ranks"][0]["compute_s"]'
+# The opponent's steps have as many pixels: nine of 32 x 32 for one of 96 x 96, at one price a pixel.
+race 2 --model resnet --resnet-version 1 --depth 8 --global-pool-head --image-size 96 --stages 2x1 \
+  --against other-size --other-size 32
+holds '0.2 < r["other_size_images_per_s"] / r["images_per_s"] < 5'
 race 1 "${resnet[@]}" --against nothing
 holds '"ratio" not in r and r["images_per_s"] > 0'
 
 refuses "--against design-1 has a meaning only with --halo-D2" --against design-1
 refuses "--plain-dtype float32 has a meaning only with --against plain, not one-rank" \
   --plain-dtype float32 --against one-rank
+for flags in "--against other-size" "--other-size 64"; do
+  # shellcheck disable=SC2086 # words of their own
+  refuses "--against other-size and --other-size, which says what size, go together" $flags
+done
 refuses "--against: nobody not in" --against nobody
 refuses "need a multiple of 5 ranks, not 2" --num-spatial-parts 4
 verdict

@@ -35,6 +35,26 @@ TEST(Strided, CopiesRunsOfEveryLengthAndNothingElse) {
   }
 }
 
+/// Of every length, and of types that have no loop of their own too.
+TEST(Strided, AddsAndClearsABoxAndNothingElse) {
+  for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16})
+    for (int64_t channels = 1; channels <= 70; ++channels) {
+      const Box whole = with_channels(kWhole, channels);
+      const Box columns = with_channels(kColumns, channels);
+      const auto draw = [&] {
+        return patch_of(whole, at::randint(-9, 9, whole.shape(), at::kDouble).to(type));
+      };
+      const Patch source = draw(), target = draw();
+      const Patch expected{whole, target.data.clone()};
+      add(strided(target, columns), strided(source, columns));
+      expected.view(columns).add_(source.view(columns));
+      ASSERT_TRUE(at::equal(target.data, expected.data)) << channels << " channels of " << type;
+      clear(strided(target, columns));
+      expected.view(columns).zero_();
+      ASSERT_TRUE(at::equal(target.data, expected.data)) << channels << " channels of " << type;
+    }
+}
+
 TEST(Strided, NamesABoxThatDoesNotLieInside) {
   const Box whole = with_channels(kWhole, 3);
   const Patch patch = patch_of(whole, at::zeros(whole.shape()));

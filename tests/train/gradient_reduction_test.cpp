@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/world.hpp"
+#include "train/optimizer.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -70,6 +71,69 @@ TEST(GradientReduction, AddsWhatDidNotCome) {
   if (world().rank() == 0) reduction.add(2);
   reduction.finish();
   expect_sums(parameters);
+}
+
+TEST(GradientReduction, ForgottenGradientsAreZero) {
+  const Graph graph = three_cells();
+  Parameters parameters = some_sums(graph);
+  parameters.clear();
+  const std::vector<int> cells = parameters.cells();
+  parameters.begin_gradients_of_cell(cells.back());
+  for (const auto& [name, gradient] : parameters.gradients())
+    if (name.starts_with("third")) gradient.fill_(1);
+  reduce(parameters, world());
+  for (const auto& [name, gradient] : parameters.gradients()) {
+    const int sum = name.starts_with("third") ? world().size() : 0;
+    EXPECT_TRUE(gradient.eq(sum).all().item<bool>()) << name;
+  }
+}
+
+/// Enough parameters for slices, not a multiple of anything.
+Graph wide_cell() {
+  Graph graph({.channels = 2, .space = {5, 5}});
+  graph.begin_cell("only");
+  Value x = graph.add("flatten", Flatten{}, {graph.input()});
+  x = graph.add("linear", Linear{.out_features = 503}, {x});
+  graph.set_output(x);
+  return graph;
+}
+
+void expect_same(const TensorMap& some, const TensorMap& others) {
+  ASSERT_EQ(some.size(), others.size());
+  for (const auto& [name, values] : some) EXPECT_TRUE(values.equal(others.at(name))) << name;
+}
+
+/// Each rank updates its slice, and has the others' afterwards: to the bit what it would have made
+/// of all sums itself.
+TEST(GradientReduction, RanksOfANodeShareTheUpdate) {
+  const Graph graph = wide_cell();
+  const auto& memory = world().context().shared_memory;
+  for (const auto type : {at::kFloat, at::kBFloat16})
+    for (const auto kind : {OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::adamw}) {
+      Parameters shared(graph, {1, 2}, type, 1, memory), alone(graph, {1, 2}, type, 1);
+      Optimizer slices(shared, {.kind = kind}), whole(alone, {.kind = kind});
+      for (int step = 0; step < 3; ++step) {
+        alone.gradient_memory().zero_();
+        for (int rank = 0; rank < world().size(); ++rank) {
+          at::manual_seed(100 * step + rank);
+          const at::Tensor drawn = at::randn(alone.gradient_memory().sizes());
+          alone.gradient_memory().add_(drawn);
+          if (rank == world().rank()) shared.gradient_memory().copy_(drawn);
+        }
+        GradientReduction reduction(shared, world(), {});
+        reduction.finish();
+        const bool sliced = world().slice_of(shared.gradient_memory()).has_value();
+        EXPECT_EQ(sliced, world().size() > 1);
+        const Interval part = reduction.complete();
+        EXPECT_EQ(part.length() < shared.gradient_memory().numel(), sliced);
+        slices.step(0.1, 1, part);
+        whole.step(0.1);
+        if (sliced) world().gather_slices(shared.value_memory());
+      }
+      expect_same(shared.trainable(), alone.trainable());
+      if (world().size() > 1) slices.gather(world());
+      expect_same(slices.state(), whole.state());
+    }
 }
 
 TEST(GradientReduction, CompressesGradientsToHalfButNotStatistics) {

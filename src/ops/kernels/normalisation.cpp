@@ -269,6 +269,13 @@ void backward_kernel(const at::Tensor& dy, const at::Tensor& x, const ChannelMap
   });
 }
 
+/// Without a second call of libtorch to write them.
+at::Tensor zeros(at::IntArrayRef shape) {
+  at::Tensor numbers = at::empty(shape, at::kDouble);
+  std::fill_n(numbers.data_ptr<double>(), numbers.numel(), 0.0);
+  return numbers;
+}
+
 }  // namespace
 
 Numbers numbers_of(const at::Tensor& vector) {
@@ -287,7 +294,7 @@ Numbers numbers_of(const at::Tensor& vector) {
 at::Tensor channel_moments(const at::Tensor& x) {
   RECORD_USER_SCOPE("mpi4dl::channel_moments");
   if (!suited(x)) return composed::channel_moments(x);
-  at::Tensor moments = at::zeros({x.size(1), 3}, at::kDouble);
+  at::Tensor moments = zeros({x.size(1), 3});
   if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_moments<T>(x, moments); });
   return moments;
 }
@@ -295,7 +302,7 @@ at::Tensor channel_moments(const at::Tensor& x) {
 at::Tensor channel_sums(const at::Tensor& x) {
   RECORD_USER_SCOPE("mpi4dl::channel_sums");
   if (!suited(x)) return composed::channel_sums(x);
-  at::Tensor sums = at::zeros({x.size(1)}, at::kDouble);
+  at::Tensor sums = zeros({x.size(1)});
   if (x.numel() > 0) by_type(x, [&]<typename T>(T) { add_sums<T>(x, sums); });
   return sums;
 }
@@ -318,7 +325,7 @@ void normalise(const at::Tensor& x, const ChannelMap& map, const at::Tensor& add
 at::Tensor gradient_sums(const at::Tensor& dy, const at::Tensor& x, const ChannelMap& map) {
   RECORD_USER_SCOPE("mpi4dl::gradient_sums");
   if (!suited(x, dy)) return composed::gradient_sums(dy, x, map);
-  at::Tensor sums = at::zeros({2, x.size(1)}, at::kDouble);
+  at::Tensor sums = zeros({2, x.size(1)});
   if (x.numel() == 0) return sums;
   by_type(x, [&]<typename T>(T) {
     map.relu ? add_gradient_sums<T, true>(dy, x, map, sums)

@@ -87,13 +87,26 @@ template <typename T, int bytes>
                width, to + columns);
 }
 
+/// The same for a matrix whose rows lie side by side.
+template <typename T, int bytes>
+[[gnu::always_inline]] inline void copy_rows(const Matrix<T>& from, int64_t width, T* to) {
+  using Vector = typename Square<T, bytes>::Vector;
+  constexpr int64_t kLanes = Square<T, bytes>::lanes;
+  for (int64_t row = 0; row < from.rows; ++row, to += width) {
+    const T* numbers = from.data + row * from.row_stride;
+    int64_t column = 0;
+    for (; column + kLanes <= from.columns; column += kLanes)
+      *reinterpret_cast<Vector*>(to + column) = *reinterpret_cast<const Vector*>(numbers + column);
+    for (; column < from.columns; ++column) to[column] = numbers[column];
+  }
+}
+
 /// Writes `width` numbers for each row. What is missing becomes zero.
 template <typename T, int bytes>
 [[gnu::always_inline]] inline void pack_rows(const Matrix<T>& from, int64_t width, T* to) {
   if (from.columns < width) std::fill(to, to + from.rows * width, T{0});
   if (from.column_stride == 1) {
-    for (int64_t row = 0; row < from.rows; ++row)
-      std::copy_n(from.data + row * from.row_stride, from.columns, to + row * width);
+    copy_rows<T, bytes>(from, width, to);
   } else if (from.row_stride == 1) {
     pack_columns<T, bytes>(from, width, to);
   } else {
