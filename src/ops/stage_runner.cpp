@@ -107,7 +107,7 @@ StageRunner::Batch::Batch(const StageRunner& runner, Parameters& parameters, Run
 }
 
 std::map<int, Patch> StageRunner::Batch::forward(std::map<int, Patch> inputs) {
-  const at::NoGradGuard no_grad;
+  const at::AutoDispatchBelowADInplaceOrView nothing_recorded;
   const StagePlan& plan = runner_.plan_;
   for (const int id : plan.inputs()) {
     values_[id].local = std::move(inputs.at(id));
@@ -274,7 +274,7 @@ Patch StageRunner::Batch::read(const Edge& edge) const {
 
 std::map<int, Patch> StageRunner::Batch::backward(const std::map<int, Patch>& output_gradients,
                                                   const std::function<void(int)>& cell_done) {
-  const at::NoGradGuard no_grad;
+  const at::AutoDispatchBelowADInplaceOrView nothing_recorded;
   const StagePlan& plan = runner_.plan_;
   const int rank = runner_.rank();
   for (const auto& [id, gradient] : output_gradients)

@@ -10,6 +10,13 @@
 namespace mpi4dl {
 namespace {
 
+/// What this thread's operators pass through, autograd included: a stage leaves it out.
+c10::impl::LocalDispatchKeySet with_autograd() {
+  c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+  return keys;
+}
+
 /// Operators that enlarge are rare and cheap: libtorch's autograd differentiates them.
 class AutogradTape : public Tape {
  public:
@@ -17,6 +24,7 @@ class AutogradTape : public Tape {
 
   AutogradTape(const at::Tensor& input, const std::vector<at::Tensor>& parameters,
                const Function& function) {
+    const c10::impl::ForceDispatchKeyGuard recorded(with_autograd());
     const at::AutoGradMode record(true);
     leaves_.push_back(input.detach().requires_grad_());
     for (const at::Tensor& parameter : parameters)

@@ -122,18 +122,18 @@ class WeightGradient {
 template <typename T>
 void sum_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
                          const at::Tensor& sums) {
-  const at::Tensor whole = sums.permute({0, 2, 3, 1});
-  ensure(whole.is_contiguous(), "gradients of a weight are summed up with channels side by side");
+  ensure(sums.is_contiguous(at::MemoryFormat::ChannelsLast),
+         "gradients of a weight are summed up with channels side by side");
   const int64_t grain = rows_per_thread(sums.numel() * dy.size(3));
   const int64_t rows = dy.size(0) * dy.size(2);
   const int64_t shares = std::min<int64_t>(at::get_num_threads(), divide_up(rows, grain));
-  std::vector<at::Tensor> by_thread{whole};  // made here: only this thread's memory is metered
-  while (std::ssize(by_thread) < shares) by_thread.push_back(at::zeros_like(whole));
+  std::vector<at::Tensor> by_thread{sums};  // made here: only this thread's memory is metered
+  while (std::ssize(by_thread) < shares) by_thread.push_back(at::zeros_like(sums));
   at::parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
     WeightGradient<T>(x, dy, windows)
         .add_rows(begin, end, by_thread[at::get_thread_num()].data_ptr<T>());
   });
-  for (size_t thread = 1; thread < by_thread.size(); ++thread) whole.add_(by_thread[thread]);
+  for (size_t thread = 1; thread < by_thread.size(); ++thread) sums.add_(by_thread[thread]);
 }
 
 template void sum_weight_gradient<float>(const at::Tensor& x, const at::Tensor& dy,
