@@ -36,7 +36,7 @@ race_alone() {
 
 # figure NAME PYTHON: an expression about the figures `r` of that run.
 figure() {
-  python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
+  python3 -c 'import json, sys; from statistics import median; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
     "$figures/$1.json" "$2"
 }
 

@@ -1,26 +1,34 @@
 #!/usr/bin/env bash
 # scaling.sh [--quick]: what a pixel costs as images grow, and what tiles cost on one machine.
-# ResNet-29 v2; takes some minutes. All runs take turns, in rounds, so that a slow minute of the
-# machine does not hit one of them alone.
+# ResNet-29 v2; takes some ten minutes. Images of different sizes take turns within a run, tiles in
+# rounds, so that a slow minute of the machine does not hit one of them alone.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 rounds=$(iterations 3 1)
-model=(--model resnet --depth 29 --global-pool-head --batch-size 1 --against nothing --warmup 1)
-declare -A image_steps=([128]=25 [256]=9 [512]=3 [1024]=2)
+model=(--model resnet --depth 29 --global-pool-head --batch-size 1)
+sizes=(128 256 512)
 grids=(1x1 1x2 2x2 2x3 3x3)
 
 ranks_of() { echo $((${1%x*} * ${1#*x})); }
 
-run_round() {
-  local size grid ranks
-  for size in "${!image_steps[@]}"; do
-    race "image-$size-$1" 4 "${model[@]}" --iterations "${image_steps[$size]}" --stages 2x2 --image-size "$size"
+# Time: so many steps of a size as have the pixels of one step of 1024², then that step, in turns.
+# Memory: a step of each size.
+run_images() {
+  local size
+  for size in "${sizes[@]}"; do
+    race "image-1024-$size" 4 "${model[@]}" --stages 2x2 --image-size 1024 --against other-size \
+      --other-size "$size" --warmup 0 --iterations "$(iterations 9 2)"
+    race "image-$size" 4 "${model[@]}" --stages 2x2 --image-size "$size" --against nothing --iterations 1
   done
-  race_alone "tiles-1-$1" "${model[@]}" --iterations 2 --image-size 768
+}
+
+run_round() {
+  local grid ranks often=(--image-size 768 --against nothing --warmup 1 --iterations 2)
+  race_alone "tiles-1-$1" "${model[@]}" "${often[@]}"
   for grid in "${grids[@]:1}"; do
     ranks=$(ranks_of "$grid")
-    race "tiles-$ranks-$1" "$ranks" "${model[@]}" --iterations 2 --stages "$grid" --image-size 768
+    race "tiles-$ranks-$1" "$ranks" "${model[@]}" "${often[@]}" --stages "$grid"
   done
 }
 
@@ -43,20 +51,19 @@ median_over() {
 # Images from 128² to 1024² on four tiles: time and memory of each pixel. What does not depend on the
 # image is not counted: parameters, their gradients and momenta, 12 bytes each.
 images() {
-  local size step bytes parameters over
-  printf '\n| image, 4 tiles | s/step | µs a pixel | over 1024² | bytes a pixel, largest rank, without parameters | over 1024² |\n|---|---|---|---|---|---|\n'
+  local size bytes parameters theirs="r['other_size_seconds']" ours="r['seconds']"
+  printf '\n| image, 4 tiles | µs a pixel | over 1024² in the same turn | bytes a pixel, largest rank, without parameters | over 1024² |\n|---|---|---|---|---|\n'
   parameters=$("$mpi4dl" plan --model resnet --depth 29 --global-pool-head | grep -oP '[0-9]+(?= parameters)' | head -n 1)
-  step="sorted(r['seconds'])[len(r['seconds']) // 2]"
   bytes="(max(r['peak_bytes']) - 12 * $parameters)"
-  for size in 128 256 512 1024; do
-    over="(1024 / $size)^2"
+  for size in "${sizes[@]}"; do
     awk "BEGIN {
-      seconds = $(median_of "image-$size" "$step"); bytes = $(median_of "image-$size" "$bytes")
-      slower = $(median_over "image-$size" image-1024 "$step") * $over
-      larger = $(median_over "image-$size" image-1024 "$bytes") * $over
-      printf \"| $size² | %.4f | %.1f | %+.0f %% | %.0f | %+.0f %% |\n\", seconds, 1e6 * seconds / $size^2,
-        100 * (slower - 1), bytes / $size^2, 100 * (larger - 1) }"
+      slower = $(figure "image-1024-$size" "median([b / a for a, b in zip($ours, $theirs)])")
+      bytes = $(figure "image-$size" "$bytes") / $size^2; all = $(figure "image-1024-$size" "$bytes") / 1024^2
+      printf \"| $size² | %.2f | %+.1f %% | %.0f | %+.1f %% |\n\",
+        1e6 * $(figure "image-1024-$size" "median($theirs)") / 1024^2, 100 * (slower - 1), bytes, 100 * (bytes / all - 1) }"
   done
+  awk "BEGIN { printf \"| 1024² | %.2f | | %.0f | |\n\",
+    1e6 * $(figure image-1024-128 "median($ours)") / 1024^2, $(figure image-1024-128 "$bytes") / 1024^2 }"
 }
 
 # One to nine tiles of the same image: CPU time of all ranks together. One rank uses all cores, as
@@ -71,6 +78,7 @@ tiles() {
   done
 }
 
+run_images
 for round in $(seq "$rounds"); do run_round "$round"; done
 images
 tiles

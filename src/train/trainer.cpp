@@ -168,7 +168,7 @@ void Trainer::gather_gradients() const {
 std::map<int, TensorMap> Trainer::state() const {
   std::map<int, TensorMap> found;
   for (const auto& [stage, parameters] : parameters_) {
-    if (false && sliced(stage)) optimizers_.at(stage)->gather(team_.holders().at(stage));
+    if (sliced(stage)) optimizers_.at(stage)->gather(team_.holders().at(stage));
     found[stage] = optimizers_.at(stage)->state();
     found[stage].merge(parameters->statistics());
   }

@@ -62,7 +62,7 @@ class Panels {
   const T* panel(int64_t column) const { return packed_.data_ptr<T>() + panel_offset(column); }
 
  private:
-  static constexpr int64_t kFiltersAtOnce = 8;  // even, for those who pack pairs of rows
+  static constexpr int64_t kFiltersAtOnce = 32;  // even, for those who pack pairs of rows
 
   /// Some rows of all taps of a panel.
   void pack(const Interval& rows, const Interval& columns) {
