@@ -199,9 +199,16 @@ mutant "group norm measures margins too" src/ops/group_norm.cpp \
 
 # --- Sums over ranks ---
 
-mutant "parameter gradients are averaged over tiles" src/train/gradient_reduction.cpp \
-  'bucket.pending.finish();' \
-  'bucket.pending.finish(); bucket.sums.div_(holders_.size());'
+mutant "parameter gradients are averaged over tiles" src/train/trainer.cpp \
+  'for (auto& [stage, reduction] : reductions) reduction.finish();' \
+  'for (auto& [stage, reduction] : reductions) {
+    reduction.finish();
+    parameters_.at(stage)->gradient_memory().div_(team_.holders().at(stage).size());
+  }'
+
+mutant "a rank keeps its slice of the new parameters to itself" src/train/trainer.cpp \
+  'if (sliced(stage)) team_.holders().at(stage).gather_slices(parameters->value_memory());' \
+  ''
 
 mutant "one direction keeps its gradients to itself" src/pipeline/team.cpp \
   'for (int direction = 0; direction < layout.directions(); ++direction)
