@@ -126,28 +126,24 @@ void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int
   if (streaming) finish_streaming();
 }
 
-template <typename T>
-void add_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
-  if (level >= 0) {
-    const Axis& axis = loops.axes[level];
-    for (int64_t i = 0; i < axis.length; ++i)
-      add_nested<T>(loops, level - 1, target + i * axis.target_stride,
-                    source + i * axis.source_stride);
-    return;
-  }
-  auto* sums = reinterpret_cast<T*>(target);
-  const auto* numbers = reinterpret_cast<const T*>(source);
-  for (size_t i = 0; i < loops.run_bytes / sizeof(T); ++i) sums[i] += numbers[i];
-}
-
-void clear_nested(const Loops& loops, int level, std::byte* target) {
-  if (level < 0) {
-    std::memset(target, 0, loops.run_bytes);
-    return;
-  }
+/// Calls `run(target, source)` for each run of contiguous bytes.
+template <typename Run>
+void visit_runs(const Loops& loops, int level, std::byte* target, const std::byte* source,
+                const Run& run) {
+  if (level < 0) return run(target, source);
   const Axis& axis = loops.axes[level];
   for (int64_t i = 0; i < axis.length; ++i)
-    clear_nested(loops, level - 1, target + i * axis.target_stride);
+    visit_runs(loops, level - 1, target + i * axis.target_stride, source + i * axis.source_stride,
+               run);
+}
+
+template <typename T>
+void add_runs(const Loops& loops, std::byte* target, const std::byte* source) {
+  visit_runs(loops, loops.depth - 1, target, source, [&](std::byte* to, const std::byte* from) {
+    auto* sums = reinterpret_cast<T*>(to);
+    const auto* numbers = reinterpret_cast<const T*>(from);
+    for (size_t i = 0; i < loops.run_bytes / sizeof(T); ++i) sums[i] += numbers[i];
+  });
 }
 
 void copy_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
@@ -227,13 +223,10 @@ void copy(const Strided& target, const Strided& source) {
 void add(const Strided& target, const Strided& source) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
-  const auto run = [&]<typename T>(T) {
-    add_nested<T>(loops, loops.depth - 1, target.data, source.data);
-  };
   if (target.type == c10::ScalarType::Float) {
-    run(float{});
+    add_runs<float>(loops, target.data, source.data);
   } else if (target.type == c10::ScalarType::Double) {
-    run(double{});
+    add_runs<double>(loops, target.data, source.data);
   } else {
     as_tensor(target).add_(as_tensor(source));
   }
@@ -242,7 +235,8 @@ void add(const Strided& target, const Strided& source) {
 void clear(const Strided& target) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, target);
-  clear_nested(loops, loops.depth - 1, target.data);
+  visit_runs(loops, loops.depth - 1, target.data, target.data,
+             [&](std::byte* to, const std::byte*) { std::memset(to, 0, loops.run_bytes); });
 }
 
 }  // namespace mpi4dl

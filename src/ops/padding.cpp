@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "exchange/strided.hpp"
+
 namespace mpi4dl {
 
 bool Padding::none() const {
@@ -42,6 +44,17 @@ at::Tensor unpad(const at::Tensor& gradient, const Padding& padding) {
     inside = inside.narrow(dim, padding.before[axis], length);
   }
   return inside;
+}
+
+void clear_padding(const Patch& patch, const Box& image) {
+  if (patch.box.empty()) return;
+  for (const Box& outside : difference(patch.box, intersect(patch.box, image))) {
+    if (patch.data.is_cpu()) {
+      clear(strided(patch, outside));
+    } else {
+      patch.view(outside).zero_();
+    }
+  }
 }
 
 }  // namespace mpi4dl

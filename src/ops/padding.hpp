@@ -28,4 +28,7 @@ at::Tensor pad(const at::Tensor& input, const Padding& padding, double value);
 /// The inverse on a gradient: the part without the frame.
 at::Tensor unpad(const at::Tensor& gradient, const Padding& padding);
 
+/// Writes zeros where a patch lies outside the image.
+void clear_padding(const Patch& patch, const Box& image);
+
 }  // namespace mpi4dl

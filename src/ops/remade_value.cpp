@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "exchange/strided.hpp"
+#include "ops/padding.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -23,17 +23,6 @@ void visit_margins(const Patch& patch, const std::vector<Box>& margins, const at
 }
 
 }  // namespace
-
-void clear_padding(const Patch& patch, const Box& image) {
-  if (patch.box.empty()) return;
-  for (const Box& outside : difference(patch.box, intersect(patch.box, image))) {
-    if (patch.data.is_cpu()) {
-      clear(strided(patch, outside));
-    } else {
-      patch.view(outside).zero_();
-    }
-  }
-}
 
 RemadeValue::RemadeValue(Patch patch, const Box& computed, Box image, std::function<void()> make)
     : patch_(std::move(patch)),

@@ -7,9 +7,6 @@
 
 namespace mpi4dl {
 
-/// Writes zeros where the patch lies outside the image.
-void clear_padding(const Patch& patch, const Box& image);
-
 /// A value whose readers have it on their tapes, but not its memory: that is freed, and there again
 /// once the value is made again. Host memory only.
 class RemadeValue {

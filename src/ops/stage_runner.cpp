@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "ops/padding.hpp"
 #include "plan/recompute.hpp"
 
 namespace mpi4dl {

@@ -14,7 +14,7 @@ GradientReduction::GradientReduction(Parameters& parameters, const Communicator&
       holders_(holders),
       options_(options),
       travels_(options.half || !holders.on_one_node()),
-      slice_(travels_ ? std::nullopt : holders.slice_of(parameters.gradient_memory())),
+      slice_(slice(parameters, holders, options)),
       missing_(parameters.cells()),
       bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
@@ -53,13 +53,20 @@ void GradientReduction::finish() {
   buckets_.clear();
 }
 
+std::optional<Interval> GradientReduction::slice(const Parameters& parameters,
+                                                 const Communicator& holders,
+                                                 const Options& options) {
+  if (options.half) return std::nullopt;
+  return holders.slice_of(parameters.gradient_memory());
+}
+
 Interval GradientReduction::complete() const {
   return slice_.value_or(Interval{0, parameters_.gradient_memory().numel()});
 }
 
 void reduce(Parameters& parameters, const Communicator& holders) {
   GradientReduction(parameters, holders, {}).finish();
-  if (holders.slice_of(parameters.gradient_memory()))
+  if (GradientReduction::slice(parameters, holders, {}))
     holders.gather_slices(parameters.gradient_memory());
 }
 

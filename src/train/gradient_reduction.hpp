@@ -30,6 +30,9 @@ class GradientReduction {
   void finish();
   /// The gradients whose sums are then complete on this rank: all, or its slice of them.
   Interval complete() const;
+  /// That slice; none where every rank has all sums. The first call is collective.
+  static std::optional<Interval> slice(const Parameters& parameters, const Communicator& holders,
+                                       const Options& options);
 
  private:
   struct Bucket {

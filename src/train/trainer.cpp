@@ -156,8 +156,9 @@ double Trainer::clipping_scale(const std::map<int, GradientReduction>& reduction
 }
 
 bool Trainer::sliced(int stage) const {
-  return !options_.reduction.half &&
-         team_.holders().at(stage).slice_of(parameters_.at(stage)->gradient_memory()).has_value();
+  return GradientReduction::slice(*parameters_.at(stage), team_.holders().at(stage),
+                                  options_.reduction)
+      .has_value();
 }
 
 void Trainer::gather_gradients() const {
