@@ -123,7 +123,6 @@ Interval ready_outputs(const Window& window, Interval outputs, const Interval& i
 /// Of a tile's outputs.
 Box ready_part(const TileRun& run, const std::vector<Window>& windows) {
   Box ready = run.output;
-  if (converts_input(run.inputs[0].data)) return Box::none(ready.axes());
   for (int axis = 2; axis < ready.axes(); ++axis)
     ready[axis] =
         ready_outputs(windows[axis - 2], ready[axis], run.inputs[0].box[axis], run.there[axis]);

@@ -16,10 +16,6 @@ bool narrow(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16;
 }
 
-at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.defined() && narrow(tensor) ? tensor.to(at::kFloat) : tensor;
-}
-
 /// With one more zero along the axis where its length is odd.
 at::Tensor even(const at::Tensor& tensor, int64_t axis) {
   if (tensor.size(axis) % 2 == 0) return tensor;
@@ -40,11 +36,10 @@ void write_by_matrix_unit(TapProduct& product, const at::Tensor& result) {
 
 /// Computes `product` in float32.
 void write_widened(TapProduct& product, const at::Tensor& result) {
-  for (at::Tensor* tensor : {&product.x, &product.weight, &product.bias, &product.addend})
-    *tensor = widened(*tensor);
-  product.y = empty_image(result.sizes(), at::kFloat);
-  multiply_taps<float>(product);
-  result.copy_(product.y);
+  product.weight = product.weight.to(at::kFloat);
+  if (product.bias.defined()) product.bias = product.bias.to(at::kFloat);
+  product.y = result;
+  multiply_taps<float, c10::BFloat16>(product);
 }
 
 void write(TapProduct& product, const at::Tensor& result) {
@@ -64,10 +59,6 @@ bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, i
          channels_side_by_side(input) &&
          (type == at::kFloat || type == at::kDouble ||
           (type == at::kBFloat16 && (has_matrix_unit() || !has_bfloat16_instructions())));
-}
-
-bool converts_input(const at::Tensor& input) {
-  return narrow(input) && !has_matrix_unit();
 }
 
 void convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -101,9 +92,9 @@ void add_weight_gradient(const at::Tensor& x, const at::Tensor& dy, const ImageW
                          const at::Tensor& sums) {
   RECORD_USER_SCOPE("mpi4dl::weight_gradient");
   if (x.scalar_type() == at::kDouble) return sum_weight_gradient<double>(x, dy, windows, sums);
-  if (narrow(x) && has_matrix_unit())
-    return sum_weight_gradient<c10::BFloat16>(x, dy, windows, sums);
-  sum_weight_gradient<float>(widened(x), widened(dy), windows, sums);
+  if (!narrow(x)) return sum_weight_gradient<float>(x, dy, windows, sums);
+  if (has_matrix_unit()) return sum_weight_gradient<c10::BFloat16>(x, dy, windows, sums);
+  sum_weight_gradient<float, c10::BFloat16>(x, dy, windows, sums);
 }
 
 }  // namespace mpi4dl

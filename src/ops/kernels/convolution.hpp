@@ -18,10 +18,6 @@ using ImageWindows = std::array<Window, 2>;
 /// that have other instructions for it.
 bool has_convolution_kernel(const at::Tensor& input, const at::Tensor& weight, int64_t groups);
 
-/// True where the kernels turn the whole input into another type first, so that it does not pay to
-/// compute an output part by part.
-bool converts_input(const at::Tensor& input);
-
 // Tensors are (N, C, H, W) and may be views with gaps between their rows. A weight is (out, in, H,
 // W); `bias` may be undefined.
 

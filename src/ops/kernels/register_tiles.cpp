@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/rounding.hpp"
 #include "ops/kernels/matrix_unit.hpp"
 
 namespace mpi4dl {
@@ -16,15 +17,25 @@ struct TileShape {
   static constexpr int bytes = bytes_, vectors = vectors_;
   static constexpr int lanes = bytes / static_cast<int>(sizeof(T));
   static constexpr int width = lanes * vectors;
-  static constexpr int rows = bytes == 64 || vectors == 1 ? 12 : 6;
+  static constexpr int rows = (bytes == 64 ? 24 : 12) / std::max(vectors, bytes == 64 ? 2 : 1);
   typedef T Vector __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
 };
 
-template <typename S, typename T, int rows>
-[[gnu::always_inline]] inline void multiply_rows(const PanelProduct<T>& run, int64_t pixel) {
+/// Some of a pixel's sums.
+template <typename T, typename Stored>
+[[gnu::always_inline]] inline void store(const T* sums, const Stored* addend, int64_t channels,
+                                         Stored* to) {
+  for (int64_t channel = 0; channel < channels; ++channel)
+    to[channel] =
+        narrow_to<Stored>(sums[channel] + (addend == nullptr ? T{0} : widen(addend[channel])));
+}
+
+template <typename S, int rows, typename T, typename Stored>
+[[gnu::always_inline]] inline void multiply_rows(const PanelProduct<T, Stored>& run,
+                                                 int64_t pixel) {
   const T* x = run.x + pixel * run.x_pitch;
-  const T* addend = run.addend == nullptr ? nullptr : run.addend + pixel * run.addend_pitch;
-  T* y = run.y + pixel * run.y_pitch;
+  const Stored* addend = run.addend == nullptr ? nullptr : run.addend + pixel * run.addend_pitch;
+  Stored* y = run.y + pixel * run.y_pitch;
   using Vector = typename S::Vector;
   Vector sums[rows][S::vectors];
   for (int row = 0; row < rows; ++row)
@@ -35,29 +46,31 @@ template <typename S, typename T, int rows>
     const T* numbers = x + run.taps[tap].pixel;
     const T* weights = run.panel + run.taps[tap].weight;
     const int64_t channels = run.taps[tap].channels;
+#pragma GCC unroll 4
     for (int64_t channel = 0; channel < channels; ++channel) {
       Vector weight[S::vectors];
       for (int v = 0; v < S::vectors; ++v)
         weight[v] = reinterpret_cast<const Vector*>(weights + channel * S::width)[v];
 #pragma GCC unroll 12
       for (int row = 0; row < rows; ++row)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < S::vectors; ++v)
           sums[row][v] += numbers[row * pitch + channel] * weight[v];
     }
   }
   for (int row = 0; row < rows; ++row) {
-    T* to = y + row * run.y_pitch;
-    const T* more = addend == nullptr ? nullptr : addend + row * run.addend_pitch;
-    if (run.y_channels == S::width) {
+    Stored* to = y + row * run.y_pitch;
+    const Stored* more = addend == nullptr ? nullptr : addend + row * run.addend_pitch;
+    const T* numbers = reinterpret_cast<const T*>(sums[row]);
+    if (run.y_channels < S::width) {
+      store(numbers, more, run.y_channels, to);
+    } else if constexpr (std::is_same_v<T, Stored>) {
       for (int v = 0; v < S::vectors; ++v)
         reinterpret_cast<Vector*>(to)[v] =
             more == nullptr ? sums[row][v]
                             : sums[row][v] + reinterpret_cast<const Vector*>(more)[v];
     } else {
-      const T* numbers = reinterpret_cast<const T*>(sums[row]);
-      for (int64_t channel = 0; channel < run.y_channels; ++channel)
-        to[channel] = numbers[channel] + (more == nullptr ? T{0} : more[channel]);
+      store(numbers, more, S::width, to);
     }
   }
 }
@@ -75,7 +88,7 @@ template <typename S, typename T, int rows>
       for (int v = 0; v < S::vectors; ++v) numbers[v] = reinterpret_cast<const Vector*>(x)[v];
 #pragma GCC unroll 12
       for (int row = 0; row < rows; ++row)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < S::vectors; ++v) sums[row][v] += g[row] * numbers[v];
       x += x_pitch;
       g += g_pitch;
@@ -92,13 +105,13 @@ template <typename S, typename T, int rows>
   }
 }
 
-template <typename S, typename T>
-[[gnu::always_inline]] inline void multiply_all(const PanelProduct<T>& run) {
+template <typename S, typename T, typename Stored>
+[[gnu::always_inline]] inline void multiply_all(const PanelProduct<T, Stored>& run) {
   int64_t pixel = 0;
-  for (; pixel + S::rows <= run.pixels; pixel += S::rows) multiply_rows<S, T, S::rows>(run, pixel);
+  for (; pixel + S::rows <= run.pixels; pixel += S::rows) multiply_rows<S, S::rows>(run, pixel);
   const int64_t rest = run.pixels - pixel;
   [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
-    (void)((rest == rows + 1 && (multiply_rows<S, T, rows + 1>(run, pixel), true)) || ...);
+    (void)((rest == rows + 1 && (multiply_rows<S, rows + 1>(run, pixel), true)) || ...);
   }(std::make_integer_sequence<int, S::rows - 1>());
 }
 
@@ -113,8 +126,8 @@ template <typename S, typename T>
 }
 
 // One function for each generation of processors; what it calls is compiled for it too.
-template <typename S, typename T>
-void multiply(const PanelProduct<T>& run) {
+template <typename S, typename T, typename Stored>
+void multiply(const PanelProduct<T, Stored>& run) {
   multiply_all<S>(run);
 }
 template <typename S, typename T>
@@ -126,8 +139,8 @@ void pack(const Matrix<T>& weights, int64_t width, T* to) {
   pack_rows<T, S::bytes>(weights, width, to);
 }
 #ifdef __x86_64__
-template <typename S, typename T>
-[[gnu::target("arch=x86-64-v3")]] void multiply_v3(const PanelProduct<T>& run) {
+template <typename S, typename T, typename Stored>
+[[gnu::target("arch=x86-64-v3")]] void multiply_v3(const PanelProduct<T, Stored>& run) {
   multiply_all<S>(run);
 }
 template <typename S, typename T>
@@ -138,8 +151,8 @@ template <typename S, typename T>
 [[gnu::target("arch=x86-64-v3")]] void pack_v3(const Matrix<T>& weights, int64_t width, T* to) {
   pack_rows<T, S::bytes>(weights, width, to);
 }
-template <typename S, typename T>
-[[gnu::target("arch=x86-64-v4")]] void multiply_v4(const PanelProduct<T>& run) {
+template <typename S, typename T, typename Stored>
+[[gnu::target("arch=x86-64-v4")]] void multiply_v4(const PanelProduct<T, Stored>& run) {
   multiply_all<S>(run);
 }
 template <typename S, typename T>
@@ -152,45 +165,53 @@ template <typename S, typename T>
 }
 #endif
 
-template <typename T>
+template <typename T, typename Stored>
 struct Tiles {
-  PanelTiles<T> panels;
+  PanelTiles<T, Stored> panels;
   OuterTiles<T> outer;
 };
 
-template <typename T, int vectors>
-Tiles<T> tiles_for_this_processor() {
+template <typename T, typename Stored, int vectors>
+Tiles<T, Stored> tiles_for_this_processor() {
 #ifdef __x86_64__
   using Large = TileShape<T, 64, vectors>;
-  using Middle = TileShape<T, 32, vectors>;
+  using Middle = TileShape<T, 32, std::min(vectors, 2)>;
   if (__builtin_cpu_supports("x86-64-v4"))
-    return {{Large::width, multiply_v4<Large, T>, pack_v4<Large, T>},
+    return {{Large::width, multiply_v4<Large, T, Stored>, pack_v4<Large, T>},
             {Large::width, add_outer_v4<Large, T>}};
   if (__builtin_cpu_supports("x86-64-v3"))
-    return {{Middle::width, multiply_v3<Middle, T>, pack_v3<Middle, T>},
+    return {{Middle::width, multiply_v3<Middle, T, Stored>, pack_v3<Middle, T>},
             {Middle::width, add_outer_v3<Middle, T>}};
 #endif
-  using Small = TileShape<T, 16, vectors>;
-  return {{Small::width, multiply<Small, T>, pack<Small, T>}, {Small::width, add_outer<Small, T>}};
+  using Small = TileShape<T, 16, std::min(vectors, 2)>;
+  return {{Small::width, multiply<Small, T, Stored>, pack<Small, T>},
+          {Small::width, add_outer<Small, T>}};
 }
 
-template <typename T>
-const Tiles<T>& tiles_for(int64_t channels) {
-  static const Tiles<T> narrow = tiles_for_this_processor<T, 1>();
-  static const Tiles<T> wide = tiles_for_this_processor<T, 2>();
-  return channels <= narrow.panels.width ? narrow : wide;
+/// The wider a tile, the fewer numbers are read for each product; but its last channels may be
+/// computed in vain.
+template <typename T, typename Stored>
+const Tiles<T, Stored>& tiles_for(int64_t channels) {
+  static const Tiles<T, Stored> narrow = tiles_for_this_processor<T, Stored, 1>();
+  static const Tiles<T, Stored> middle = tiles_for_this_processor<T, Stored, 2>();
+  static const Tiles<T, Stored> wide = tiles_for_this_processor<T, Stored, 4>();
+  if (channels <= narrow.panels.width) return narrow;
+  const auto computed = [channels](const Tiles<T, Stored>& tiles) {
+    return round_up(channels, tiles.panels.width);
+  };
+  return computed(wide) > computed(middle) ? middle : wide;
 }
 
 }  // namespace
 
-template <typename T>
-const PanelTiles<T>& panel_tiles(int64_t channels) {
-  return tiles_for<T>(channels).panels;
+template <typename T, typename Stored>
+const PanelTiles<T, Stored>& panel_tiles(int64_t channels) {
+  return tiles_for<T, Stored>(channels).panels;
 }
 
 template <typename T>
 const OuterTiles<T>& outer_tiles(int64_t channels) {
-  return tiles_for<T>(channels).outer;
+  return tiles_for<T, T>(channels).outer;
 }
 
 template <>
@@ -201,6 +222,7 @@ const PanelTiles<c10::BFloat16>& panel_tiles(int64_t /*channels*/) {
 }
 
 template const PanelTiles<float>& panel_tiles(int64_t channels);
+template const PanelTiles<float, c10::BFloat16>& panel_tiles(int64_t channels);
 template const PanelTiles<double>& panel_tiles(int64_t channels);
 template const OuterTiles<float>& outer_tiles(int64_t channels);
 template const OuterTiles<double>& outer_tiles(int64_t channels);

@@ -14,18 +14,19 @@ struct TapOffset {
 };
 
 /// A row of pixels times a panel of weights. Weights of a panel are those of `width` channels, and
-/// lie tap by tap, and for each by channels of the input.
-template <typename T>
+/// lie tap by tap, and for each by channels of the input. Results may be stored as other numbers
+/// than those that are computed with.
+template <typename T, typename Stored = T>
 struct PanelProduct {
   const T* x;
   int64_t x_pitch;  // from one pixel to the next
   const TapOffset* taps;
   int64_t tap_count;
   const T* panel;
-  const Wide<T>* bias;  // `width` numbers
-  const T* addend;      // as many as y, or null
+  const Wide<T>* bias;   // `width` numbers
+  const Stored* addend;  // as many as y, or null
   int64_t addend_pitch;
-  T* y;
+  Stored* y;
   int64_t y_pitch;
   int64_t y_channels;  // to write, at most `width`
   int64_t pixels;
@@ -54,17 +55,18 @@ struct OuterProduct {
 // Products whose sums stay in registers, for the processor that this program runs on, and for this
 // many channels: few of them need narrow tiles.
 
-template <typename T>
+template <typename T, typename Stored = T>
 struct PanelTiles {
   int64_t width;  ///< channels that are computed at once
-  void (*multiply)(const PanelProduct<T>&);
+  void (*multiply)(const PanelProduct<T, Stored>&);
   /// Writes the weights of one tap as `multiply` reads them, `width` for each row.
   void (*pack)(const Matrix<T>& weights, int64_t width, T* to);
 };
 
-/// Exists for float and double, and for bfloat16 where there is a matrix unit.
-template <typename T>
-const PanelTiles<T>& panel_tiles(int64_t channels);
+/// Exists for float and double, for float stored as bfloat16, and for bfloat16 where there is a
+/// matrix unit.
+template <typename T, typename Stored = T>
+const PanelTiles<T, Stored>& panel_tiles(int64_t channels);
 
 template <typename T>
 struct OuterTiles {

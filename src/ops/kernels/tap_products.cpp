@@ -10,20 +10,18 @@
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/packed_bytes.hpp"
 #include "ops/kernels/register_tiles.hpp"
+#include "ops/kernels/row_reader.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// What a thread reads over and over should stay in its second cache.
-constexpr int64_t kCachedBytes = 256 << 10;
-
 /// Weights (out, in, H, W) in panels of `width` columns, each tap by tap and row by row.
 /// Convolving, a row is an input channel and a column an output channel; going back it is the other
 /// way round, and the last tap comes first: it reads the first of the pixels.
-template <typename T>
+template <typename T, typename Stored>
 class Panels {
  public:
-  Panels(const at::Tensor& weight, bool back, const PanelTiles<T>& tiles)
+  Panels(const at::Tensor& weight, bool back, const PanelTiles<T, Stored>& tiles)
       : weight_(weight),
         back_(back),
         row_axis_(back ? 0 : 1),
@@ -83,7 +81,7 @@ class Panels {
   at::Tensor weight_, packed_;
   bool back_;
   int64_t row_axis_, column_axis_;
-  const PanelTiles<T>& tiles_;
+  const PanelTiles<T, Stored>& tiles_;
   int64_t at_once_ = 0, first_ = 0;
 };
 
@@ -94,27 +92,28 @@ struct RowPiece {
   int64_t begin, end;  // of the run's positions
 };
 
-/// The pieces of all images' rows [begin, end), counted run by run.
+/// The pieces of all images' rows [begin, end), counted run by run, each of some rows at most.
 template <typename Work>
 void visit_pieces(const std::vector<TapRun>& runs, int64_t height, int64_t begin, int64_t end,
-                  Work&& work) {
+                  int64_t at_once, Work&& work) {
   int64_t at = begin / height * height;
   for (int64_t image = begin / height; at < end; ++image)
     for (const TapRun& run : runs) {
       const int64_t from = std::max(begin - at, int64_t{0}), to = std::min(end - at, run.count);
-      if (from < to) work(RowPiece{image, &run, from, to});
+      for (int64_t row = from; row < to; row += at_once)
+        work(RowPiece{image, &run, row, std::min(row + at_once, to)});
       at += run.count;
     }
 }
 
-template <typename T>
+template <typename T, typename Stored>
 class TapProducts {
  public:
   explicit TapProducts(const TapProduct& product)
       : x_(product.x),
         y_(product.y),
-        addend_(product.addend.defined() ? Image<T>(product.addend) : Image<T>()),
-        tiles_(panel_tiles<T>(y_.channels)),
+        addend_(product.addend.defined() ? Image<Stored>(product.addend) : Image<Stored>()),
+        tiles_(panel_tiles<T, Stored>(y_.channels)),
         panels_(product.weight, product.back, tiles_),
         bias_(round_up(y_.channels, tiles_.width), 0),
         back_(product.back),
@@ -142,32 +141,36 @@ class TapProducts {
   };
   /// Where the pixels of a piece begin.
   struct Start {
-    const T *x, *addend;
-    T* y;
+    const T* x;
+    const Stored* addend;
+    Stored* y;
   };
 
   /// Of all images' rows [begin, end), the channels whose panels are packed.
   void multiply_rows(int64_t begin, int64_t end) const {
     std::vector<TapOffset> taps;
-    visit_pieces(rows_, y_.height, begin, end, [&](const RowPiece& piece) {
-      for (const TapRun& columns : columns_) multiply(piece, columns, taps);
+    RowReader<T, Stored> reader(x_);
+    visit_pieces(rows_, y_.height, begin, end, reader.rows_at_once(), [&](const RowPiece& piece) {
+      const ImageRows<T> x = reader.read(piece.image, piece.rows->reach(piece.begin, piece.end));
+      for (const TapRun& columns : columns_) multiply(x, piece, columns, taps);
     });
   }
 
-  void multiply(const RowPiece& piece, const TapRun& columns, std::vector<TapOffset>& taps) const {
+  void multiply(const ImageRows<T>& x, const RowPiece& piece, const TapRun& columns,
+                std::vector<TapOffset>& taps) const {
     const TapRun& rows = *piece.rows;
-    find_taps(rows, columns, taps);
-    const Line along{columns.pace * x_.pixel_stride, columns.step * y_.pixel_stride,
+    find_taps(x, rows, columns, taps);
+    const Line along{columns.pace * x.pixel_stride, columns.step * y_.pixel_stride,
                      columns.step * addend_.pixel_stride, columns.count};
-    const Line down{rows.pace * x_.row_stride, rows.step * y_.row_stride,
+    const Line down{rows.pace * x.row_stride, rows.step * y_.row_stride,
                     rows.step * addend_.row_stride, piece.end - piece.begin};
-    const auto start_of = [&](const Image<T>& image) {
+    const auto start_of = [&](const Image<Stored>& image) {
       return image.data + piece.image * image.image_stride +
              (rows.first + piece.begin * rows.step) * image.row_stride +
              columns.first * image.pixel_stride;
     };
     const Start start{
-        .x = x_.data + piece.image * x_.image_stride + piece.begin * down.x_pitch,
+        .x = x.data,
         .addend = addend_.data == nullptr ? nullptr : start_of(addend_),
         .y = start_of(y_),
     };
@@ -203,15 +206,17 @@ class TapProducts {
   }
 
   /// In the order of the pixels that they read.
-  void find_taps(const TapRun& rows, const TapRun& columns, std::vector<TapOffset>& taps) const {
+  void find_taps(const ImageRows<T>& x, const TapRun& rows, const TapRun& columns,
+                 std::vector<TapOffset>& taps) const {
     const auto in_order = [this](const std::vector<Tap>& some, size_t i) {
       return some[back_ ? some.size() - 1 - i : i];
     };
     taps.clear();
-    for (size_t y = 0; y < rows.taps.size(); ++y)
-      for (size_t x = 0; x < columns.taps.size(); ++x) {
-        const Tap row = in_order(rows.taps, y), column = in_order(columns.taps, x);
-        const TapOffset tap{row.from * x_.row_stride + column.from * x_.pixel_stride,
+    for (size_t i = 0; i < rows.taps.size(); ++i)
+      for (size_t j = 0; j < columns.taps.size(); ++j) {
+        const Tap first = in_order(rows.taps, 0);  // x begins with what it reads
+        const Tap row = in_order(rows.taps, i), column = in_order(columns.taps, j);
+        const TapOffset tap{(row.from - first.from) * x.row_stride + column.from * x.pixel_stride,
                             panels_.tap_offset(row.index, column.index), x_.channels};
         if (!taps.empty() && continues(taps.back(), tap)) {
           taps.back().channels += tap.channels;
@@ -229,9 +234,9 @@ class TapProducts {
 
   static constexpr int64_t kShortLine = 6;
 
-  Image<T> x_, y_, addend_;
-  const PanelTiles<T>& tiles_;
-  Panels<T> panels_;
+  Image<Stored> x_, y_, addend_;
+  const PanelTiles<T, Stored>& tiles_;
+  Panels<T, Stored> panels_;
   Interval channels_;  // whose panels are packed
   std::vector<Wide<T>> bias_;
   bool back_;
@@ -240,12 +245,13 @@ class TapProducts {
 
 }  // namespace
 
-template <typename T>
+template <typename T, typename Stored>
 void multiply_taps(const TapProduct& product) {
-  TapProducts<T>(product).run(product.y.size(0));
+  TapProducts<T, Stored>(product).run(product.y.size(0));
 }
 
 template void multiply_taps<float>(const TapProduct& product);
+template void multiply_taps<float, c10::BFloat16>(const TapProduct& product);
 template void multiply_taps<double>(const TapProduct& product);
 template void multiply_taps<c10::BFloat16>(const TapProduct& product);
 

@@ -17,9 +17,10 @@ struct TapProduct {
   std::vector<TapRun> rows, columns;  ///< of y
 };
 
-/// Writes y. Exists for float and double, and for bfloat16 where there is a matrix unit; x has an
-/// even number of channels then.
-template <typename T>
+/// Writes y; `Stored` are the numbers of x, addend and y. Exists for float and double, for float
+/// stored as bfloat16, and for bfloat16 where there is a matrix unit; x has an even number of
+/// channels then.
+template <typename T, typename Stored = T>
 void multiply_taps(const TapProduct& product);
 
 }  // namespace mpi4dl

@@ -30,6 +30,12 @@ std::vector<TapRun> collect(int64_t length, int64_t step, int64_t pace, Find&& f
 
 }  // namespace
 
+Interval TapRun::reach(int64_t begin, int64_t end) const {
+  if (taps.empty()) return {};
+  const auto [low, high] = std::minmax(taps.front().from, taps.back().from);
+  return {low + begin * pace, high + (end - 1) * pace + 1};
+}
+
 std::vector<TapRun> output_runs(const Window& window, int64_t inputs, int64_t outputs) {
   return collect(outputs, 1, window.stride, [&](int64_t output, std::vector<Tap>& taps) {
     for (int64_t tap = 0; tap < window.kernel; ++tap) {

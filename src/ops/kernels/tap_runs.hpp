@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "geometry/interval.hpp"
 #include "geometry/window.hpp"
 
 namespace mpi4dl {
@@ -17,7 +18,10 @@ struct Tap {
 /// taps: near the border runs have fewer.
 struct TapRun {
   int64_t first, step, count, pace;
-  std::vector<Tap> taps;  // of the first position
+  std::vector<Tap> taps;  // of the first position, in the order of what they read or backwards
+
+  /// From the first to the last position that positions [begin, end) of the run read.
+  Interval reach(int64_t begin, int64_t end) const;
 };
 
 /// How the outputs of a convolution read its inputs, along one axis. All runs cover each once.

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "geometry/interval.hpp"
+#include "ops/kernels/image.hpp"
+#include "ops/kernels/vectorised.hpp"
+
+namespace mpi4dl {
+
+/// What a thread reads over and over should stay in its second cache.
+inline constexpr int64_t kCachedBytes = 256 << 10;
+
+/// Rows of an image, from the `first` on.
+template <typename T>
+struct ImageRows {
+  const T* at(int64_t row, int64_t column) const {
+    return data + (row - first) * row_stride + column * pixel_stride;
+  }
+
+  const T* data = nullptr;
+  int64_t first = 0, row_stride = 0, pixel_stride = 0;
+};
+
+/// Reads rows of images as the numbers that kernels compute with: where they lie, or, where they
+/// are stored as others, as a copy that lasts until the next rows are read.
+template <typename T, typename Stored>
+class RowReader {
+ public:
+  explicit RowReader(const Image<Stored>& images) : images_(images) {}
+
+  /// How many rows to read at once: copies should stay in the cache.
+  int64_t rows_at_once() const {
+    if constexpr (!kCopies) return std::numeric_limits<int64_t>::max() / 2;
+    const int64_t bytes = row_length() * static_cast<int64_t>(sizeof(T));
+    return std::max<int64_t>(1, kCachedBytes / std::max<int64_t>(bytes, 1));
+  }
+
+  ImageRows<T> read(int64_t image, const Interval& rows) {
+    const Stored* from =
+        images_.data + image * images_.image_stride + rows.begin * images_.row_stride;
+    if constexpr (!kCopies) {
+      return {from, rows.begin, images_.row_stride, images_.pixel_stride};
+    } else {
+      const auto needed = static_cast<size_t>(rows.length() * row_length());
+      if (copy_.size() < needed) copy_.resize(needed);
+      for (int64_t row = 0; row < rows.length(); ++row)
+        copy_row(from + row * images_.row_stride, copy_.data() + row * row_length());
+      return {copy_.data(), rows.begin, row_length(), images_.channels};
+    }
+  }
+
+ private:
+  static constexpr bool kCopies = !std::is_same_v<T, Stored>;
+
+  int64_t row_length() const { return images_.width * images_.channels; }
+
+  void copy_row(const Stored* from, T* to) const {
+    const bool gapless = images_.pixel_stride == images_.channels;
+    const int64_t pieces = gapless ? 1 : images_.width, length = row_length() / pieces;
+    vectorised([&] {
+      for (int64_t piece = 0; piece < pieces; ++piece) MPI4DL_INDEPENDENT
+      for (int64_t i = 0; i < length; ++i)
+        to[piece * length + i] = widen(from[piece * images_.pixel_stride + i]);
+    });
+  }
+
+  const Image<Stored>& images_;
+  std::vector<T> copy_;
+};
+
+}  // namespace mpi4dl
