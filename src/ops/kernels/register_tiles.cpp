@@ -10,14 +10,17 @@
 namespace mpi4dl {
 namespace {
 
-/// As many registers as `vectors` of `bytes` take hold the sums of `rows` pixels or channels: with
-/// the vectors themselves and one broadcast number they fill, but do not exceed, those there are.
+/// Sums of `rows` pixels or channels, each as many `vectors` of `bytes`, that stay in registers
+/// next to the vectors that they are made of.
 template <typename T, int bytes_, int vectors_>
 struct TileShape {
   static constexpr int bytes = bytes_, vectors = vectors_;
   static constexpr int lanes = bytes / static_cast<int>(sizeof(T));
   static constexpr int width = lanes * vectors;
-  static constexpr int rows = (bytes == 64 ? 24 : 12) / std::max(vectors, bytes == 64 ? 2 : 1);
+  static constexpr int registers = bytes == 64 ? 32 : 16;
+  static constexpr int rows = std::min(12, registers * 3 / 4 / vectors);
+  /// There is room for the weights of three taps, and for one number of a pixel.
+  static constexpr bool takes_three_taps = (rows + 3) * vectors < registers;
   typedef T Vector __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));
 };
 
@@ -28,6 +31,55 @@ template <typename T, typename Stored>
   for (int64_t channel = 0; channel < channels; ++channel)
     to[channel] =
         narrow_to<Stored>(sums[channel] + (addend == nullptr ? T{0} : widen(addend[channel])));
+}
+
+/// Adds the products of some channels of pixels that lie `pitch` apart.
+template <typename S, typename T, int rows, int vectors>
+[[gnu::always_inline]] inline void add_channels(const T* numbers, const T* weights, int64_t pitch,
+                                                int64_t channels,
+                                                typename S::Vector (&sums)[rows][vectors]) {
+#pragma GCC unroll 4
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    typename S::Vector weight[vectors];
+    for (int v = 0; v < vectors; ++v)
+      weight[v] = reinterpret_cast<const typename S::Vector*>(weights + channel * S::width)[v];
+#pragma GCC unroll 12
+    for (int row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sums[row][v] += numbers[row * pitch + channel] * weight[v];
+  }
+}
+
+/// Adds the products of three times as many channels as lie between two pixels. That is a number of
+/// this pixel, of its neighbour and of the next one, for three taps side by side; and it is read
+/// once for the three pixels that it is a neighbour of.
+template <typename S, typename T, int rows, int vectors>
+[[gnu::always_inline]] inline void add_neighbours(const T* numbers, const T* weights, int64_t pitch,
+                                                  typename S::Vector (&sums)[rows][vectors]) {
+  using Vector = typename S::Vector;
+  constexpr int half = (rows + 2) / 2;  // fewer distances to remember
+  const T* others = numbers + half * pitch;
+  const T* second = weights + pitch * S::width;
+  const T* third = second + pitch * S::width;
+  for (int64_t channel = 0; channel < pitch; ++channel) {
+    Vector weight[3][vectors];
+    for (int v = 0; v < vectors; ++v) {
+      weight[0][v] = reinterpret_cast<const Vector*>(weights)[v];
+      weight[1][v] = reinterpret_cast<const Vector*>(second)[v];
+      weight[2][v] = reinterpret_cast<const Vector*>(third)[v];
+    }
+#pragma GCC unroll 14
+    for (int pixel = 0; pixel < rows + 2; ++pixel) {
+      const T number = pixel < half ? numbers[pixel * pitch] : others[(pixel - half) * pitch];
+#pragma GCC unroll 3
+      for (int tap = 0; tap < 3; ++tap)
+        if (pixel >= tap && pixel - tap < rows)
+#pragma GCC unroll 2
+          for (int v = 0; v < vectors; ++v) sums[pixel - tap][v] += number * weight[tap][v];
+    }
+    ++numbers, ++others;
+    weights += S::width, second += S::width, third += S::width;
+  }
 }
 
 template <typename S, int rows, typename T, typename Stored>
@@ -41,22 +93,18 @@ template <typename S, int rows, typename T, typename Stored>
   for (int row = 0; row < rows; ++row)
     for (int v = 0; v < S::vectors; ++v)
       sums[row][v] = reinterpret_cast<const Vector*>(run.bias)[v];
-  const int64_t pitch = run.x_pitch;
   for (int64_t tap = 0; tap < run.tap_count; ++tap) {
     const T* numbers = x + run.taps[tap].pixel;
     const T* weights = run.panel + run.taps[tap].weight;
-    const int64_t channels = run.taps[tap].channels;
-#pragma GCC unroll 4
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      Vector weight[S::vectors];
-      for (int v = 0; v < S::vectors; ++v)
-        weight[v] = reinterpret_cast<const Vector*>(weights + channel * S::width)[v];
-#pragma GCC unroll 12
-      for (int row = 0; row < rows; ++row)
-#pragma GCC unroll 4
-        for (int v = 0; v < S::vectors; ++v)
-          sums[row][v] += numbers[row * pitch + channel] * weight[v];
-    }
+    int64_t channels = run.taps[tap].channels;
+    if constexpr (S::takes_three_taps)
+      while (run.x_pitch > 0 && channels >= 3 * run.x_pitch) {
+        add_neighbours<S>(numbers, weights, run.x_pitch, sums);
+        numbers += 3 * run.x_pitch;
+        weights += 3 * run.x_pitch * S::width;
+        channels -= 3 * run.x_pitch;
+      }
+    add_channels<S>(numbers, weights, run.x_pitch, channels, sums);
   }
   for (int row = 0; row < rows; ++row) {
     Stored* to = y + row * run.y_pitch;
@@ -83,6 +131,7 @@ template <typename S, typename T, int rows>
   for (int64_t pair = 0; pair < run.pair_count; ++pair) {
     const T* x = run.pairs[pair].x + run.x_offset;
     const T* g = run.pairs[pair].g + run.g_offset + first;
+#pragma GCC unroll 4
     for (int64_t left = run.pairs[pair].pixels; left > 0; --left) {
       Vector numbers[S::vectors];
       for (int v = 0; v < S::vectors; ++v) numbers[v] = reinterpret_cast<const Vector*>(x)[v];
@@ -193,13 +242,13 @@ Tiles<T, Stored> tiles_for_this_processor() {
 template <typename T, typename Stored>
 const Tiles<T, Stored>& tiles_for(int64_t channels) {
   static const Tiles<T, Stored> narrow = tiles_for_this_processor<T, Stored, 1>();
-  static const Tiles<T, Stored> middle = tiles_for_this_processor<T, Stored, 2>();
-  static const Tiles<T, Stored> wide = tiles_for_this_processor<T, Stored, 4>();
+  static const std::array wider{tiles_for_this_processor<T, Stored, 4>(),
+                                tiles_for_this_processor<T, Stored, 3>(),
+                                tiles_for_this_processor<T, Stored, 2>()};
   if (channels <= narrow.panels.width) return narrow;
-  const auto computed = [channels](const Tiles<T, Stored>& tiles) {
+  return *std::ranges::min_element(wider, {}, [channels](const Tiles<T, Stored>& tiles) {
     return round_up(channels, tiles.panels.width);
-  };
-  return computed(wide) > computed(middle) ? middle : wide;
+  });
 }
 
 }  // namespace

@@ -40,17 +40,20 @@ class RowReader {
     return std::max<int64_t>(1, kCachedBytes / std::max<int64_t>(bytes, 1));
   }
 
+  /// Of the rows that are read.
+  int64_t pixel_stride() const { return kCopies ? images_.channels : images_.pixel_stride; }
+
   ImageRows<T> read(int64_t image, const Interval& rows) {
     const Stored* from =
         images_.data + image * images_.image_stride + rows.begin * images_.row_stride;
     if constexpr (!kCopies) {
-      return {from, rows.begin, images_.row_stride, images_.pixel_stride};
+      return {from, rows.begin, images_.row_stride, pixel_stride()};
     } else {
       const auto needed = static_cast<size_t>(rows.length() * row_length());
       if (copy_.size() < needed) copy_.resize(needed);
       for (int64_t row = 0; row < rows.length(); ++row)
         copy_row(from + row * images_.row_stride, copy_.data() + row * row_length());
-      return {copy_.data(), rows.begin, row_length(), images_.channels};
+      return {copy_.data(), rows.begin, row_length(), pixel_stride()};
     }
   }
 

@@ -25,7 +25,11 @@ template <typename T, typename Stored>
 class WeightGradient {
  public:
   WeightGradient(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows)
-      : x_(x), dy_(dy), windows_(windows), tiles_(outer_tiles<T>(x.size(1))) {}
+      : x_(x),
+        dy_(dy),
+        windows_(windows),
+        taps_at_once_(taps_at_once()),
+        tiles_(outer_tiles<T>(taps_at_once_ * x.size(1))) {}
 
   /// Of the rows [begin, end) of all images, to sums (out, H, W, in).
   void add_rows(int64_t begin, int64_t end, T* sums) {
@@ -39,6 +43,16 @@ class WeightGradient {
   }
 
  private:
+  /// Taps side by side that read pixels side by side can be one tap with the channels of all, which
+  /// pays where tiles are wider then.
+  int64_t taps_at_once() const {
+    const Window& along = windows_[1];
+    const bool side_by_side =
+        along.stride == 1 && along.dilation == 1 && x_reader_.pixel_stride() == x_.channels;
+    const auto width = [this](int64_t taps) { return outer_tiles<T>(taps * x_.channels).width; };
+    return side_by_side && width(along.kernel) > width(1) ? along.kernel : 1;
+  }
+
   void add_rows_of_image(int64_t image, const Interval& rows, T* sums) {
     x_rows_ = x_reader_.read(image, intersect(windows_[0].need(rows), {0, x_.height}));
     dy_rows_ = dy_reader_.read(image, rows);
@@ -52,38 +66,60 @@ class WeightGradient {
   }
 
   void add_block(const Interval& rows, const Interval& columns, T* sums) {
-    const auto [height, width] = std::pair(windows_[0].kernel, windows_[1].kernel);
-    const int64_t sum_pitch = height * width * x_.channels;
-    for (int64_t y = 0; y < height; ++y)
-      for (int64_t x = 0; x < width; ++x) {
-        find_pairs(rows, columns, y, x);
-        if (pairs_.empty()) continue;
-        T* tap = sums + (y * width + x) * x_.channels;
-        for (int64_t first = 0; first < x_.channels; first += tiles_.width)
-          add_panel(first, tap + first, sum_pitch);
+    for (int64_t y = 0; y < windows_[0].kernel; ++y)
+      for (int64_t first = 0; first < windows_[1].kernel; first += taps_at_once_) {
+        const Interval all = readers(first, taps_at_once_, columns);
+        add_taps(rows, all, y, {first, first + taps_at_once_}, sums);
+        if (taps_at_once_ == 1) continue;
+        for (int64_t x = first; x < first + taps_at_once_; ++x) {  // those that miss some taps
+          const Interval some = readers(x, 1, columns);
+          add_taps(rows, {some.begin, std::min(all.begin, some.end)}, y, {x, x + 1}, sums);
+          add_taps(rows, {std::max(all.end, some.begin), some.end}, y, {x, x + 1}, sums);
+        }
       }
   }
 
-  /// Where outputs of the block read something through this tap: one stretch a row.
+  /// Which of these outputs along a row read pixels through all of `count` taps.
+  Interval readers(int64_t tap, int64_t count, const Interval& columns) const {
+    const Window& along = windows_[1];
+    const int64_t first = offset(along, tap), last = offset(along, tap + count - 1);
+    const int64_t begin = divide_up(std::max<int64_t>(-first, 0), along.stride);
+    const int64_t end = divide_up(std::max<int64_t>(x_.width - last, 0), along.stride);
+    return intersect(columns, {begin, end});
+  }
+
+  /// From where an output would be without padding to what its tap reads.
+  static int64_t offset(const Window& window, int64_t tap) {
+    return tap * window.dilation - window.padding;
+  }
+
+  /// Of these outputs, through taps side by side in row `tap_y` of the window.
+  void add_taps(const Interval& rows, const Interval& columns, int64_t tap_y, const Interval& taps,
+                T* sums) {
+    if (columns.empty()) return;
+    find_pairs(rows, columns, tap_y, taps.begin);
+    if (pairs_.empty()) return;
+    const int64_t sum_pitch = windows_[0].kernel * windows_[1].kernel * x_.channels;
+    const int64_t channels = taps.length() * x_.channels;
+    T* to = sums + (tap_y * windows_[1].kernel + taps.begin) * x_.channels;
+    for (int64_t first = 0; first < channels; first += tiles_.width)
+      add_panel(first, std::min(tiles_.width, channels - first), to + first, sum_pitch);
+  }
+
+  /// What outputs read through a tap: one stretch a row.
   void find_pairs(const Interval& rows, const Interval& columns, int64_t tap_y, int64_t tap_x) {
     pairs_.clear();
     const Window &down = windows_[0], &along = windows_[1];
-    const int64_t shift = tap_x * along.dilation - along.padding;
-    const int64_t begin =
-        std::max(columns.begin, divide_up(std::max<int64_t>(-shift, 0), along.stride));
-    const int64_t readable = x_.width - shift;  // output * stride must be below this
-    const int64_t end =
-        std::min(columns.end, readable <= 0 ? 0 : divide_up(readable, along.stride));
-    if (begin >= end) return;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
-      const int64_t from = row * down.stride + tap_y * down.dilation - down.padding;
+      const int64_t from = row * down.stride + offset(down, tap_y);
       if (from < 0 || from >= x_.height) continue;
-      pairs_.push_back(
-          {x_rows_.at(from, begin * along.stride + shift), dy_rows_.at(row, begin), end - begin});
+      pairs_.push_back({x_rows_.at(from, columns.begin * along.stride + offset(along, tap_x)),
+                        dy_rows_.at(row, columns.begin), columns.length()});
     }
   }
 
-  void add_panel(int64_t first, T* sums, int64_t sum_pitch) {
+  /// To some columns of the sums.
+  void add_panel(int64_t first, int64_t columns, T* sums, int64_t sum_pitch) {
     OuterProduct<T> product{.pairs = pairs_.data(),
                             .pair_count = std::ssize(pairs_),
                             .x_pitch = windows_[1].stride * x_rows_.pixel_stride,
@@ -91,11 +127,11 @@ class WeightGradient {
                             .x_offset = first,
                             .g_offset = 0,
                             .rows = dy_.channels,
-                            .columns = std::min(tiles_.width, x_.channels - first),
+                            .columns = columns,
                             .sum = sums,
                             .sum_pitch = sum_pitch};
-    if (product.columns < tiles_.width) {
-      product.pairs = fill_up(first, product.columns, product.x_pitch);
+    if (columns < tiles_.width) {
+      product.pairs = fill_up(first, columns, product.x_pitch);
       product.x_pitch = tiles_.width;
       product.x_offset = 0;
     }
@@ -119,6 +155,7 @@ class WeightGradient {
   RowReader<T, Stored> x_reader_{x_}, dy_reader_{dy_};
   ImageRows<T> x_rows_, dy_rows_;
   ImageWindows windows_;
+  int64_t taps_at_once_;
   const OuterTiles<T>& tiles_;
   std::vector<PixelPairs<T>> pairs_, filled_pairs_;
   std::vector<T> filled_;
