@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
+#include "base/rounding.hpp"
 #include "geometry/interval.hpp"
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/vectorised.hpp"
@@ -49,16 +51,27 @@ class RowReader {
     if constexpr (!kCopies) {
       return {from, rows.begin, images_.row_stride, pixel_stride()};
     } else {
-      const auto needed = static_cast<size_t>(rows.length() * row_length());
-      if (copy_.size() < needed) copy_.resize(needed);
+      T* copy = room(rows.length() * row_length());
       for (int64_t row = 0; row < rows.length(); ++row)
-        copy_row(from + row * images_.row_stride, copy_.data() + row * row_length());
-      return {copy_.data(), rows.begin, row_length(), pixel_stride()};
+        copy_row(from + row * images_.row_stride, copy + row * row_length());
+      return {copy, rows.begin, row_length(), pixel_stride()};
     }
   }
 
  private:
   static constexpr bool kCopies = !std::is_same_v<T, Stored>;
+
+  /// What vectors are read from begins with a line of the cache.
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  T* room(int64_t numbers) {
+    const auto lines =
+        static_cast<size_t>(divide_up(numbers * static_cast<int64_t>(sizeof(T)), sizeof(Line)));
+    if (copy_.size() < lines) copy_.resize(lines);
+    return reinterpret_cast<T*>(copy_.data());
+  }
 
   int64_t row_length() const { return images_.width * images_.channels; }
 
@@ -73,7 +86,7 @@ class RowReader {
   }
 
   const Image<Stored>& images_;
-  std::vector<T> copy_;
+  std::vector<Line> copy_;
 };
 
 }  // namespace mpi4dl

@@ -19,7 +19,7 @@ namespace {
 
 /// Pixels whose products are summed before they are added to those of others: enough to make up
 /// for the adding, and few enough for the first cache.
-constexpr int64_t kPixelsAtOnce = 64;
+constexpr int64_t kPixelsAtOnce = 128;
 
 template <typename T, typename Stored>
 class WeightGradient {
