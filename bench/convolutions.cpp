@@ -90,6 +90,15 @@ int main(int argc, char** argv) {
   fmt::print(
       "| window, channels, size | forward: libtorch | ours | input: libtorch | ours | weights: "
       "libtorch | ours |\n|---|---|---|---|---|---|---|\n");
-  for (const Shape& shape : std::vector<Shape>{{64,16,128,3},{16,16,128,3},{128,64,64,3},{64,64,64,3},{256,128,32,3},{128,128,32,3},{64,128,64,1},{128,256,32,1}})
+  for (const Shape& shape : std::vector<Shape>{{64, 16, 256, 3},
+                                               {16, 16, 256, 3},
+                                               {128, 64, 128, 3},
+                                               {64, 64, 128, 3},
+                                               {256, 128, 64, 3},
+                                               {128, 128, 64, 3},
+                                               {16, 64, 256, 1},
+                                               {64, 128, 128, 1},
+                                               {128, 256, 64, 1},
+                                               {64, 64, 16, 1}})
     race(shape, half ? at::kBFloat16 : at::kFloat);
 }
