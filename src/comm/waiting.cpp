@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/error.hpp"
@@ -22,7 +23,9 @@ struct Patience {
 // to this core.
 constexpr Patience kAlone{.spins = 1000, .yields = 2000};
 constexpr Patience kCrowded{.spins = 20, .yields = 200};
-constexpr auto kSleep = std::chrono::microseconds(50);
+// The longer it has waited, the less another moment matters: it sleeps for a small part of that.
+constexpr std::chrono::microseconds kShortSleep(50), kLongSleep(1000);
+constexpr int64_t kSleepsPerWait = 64;
 constexpr int64_t kTurnsPerClockCheck = 256;
 
 std::vector<int> awaited(const WaitReason& why, int self) {
@@ -50,12 +53,15 @@ void Waiting::pause(const std::function<WaitReason()>& reason) {
 
 /// Not for long: a message of MPI does not ring.
 void Waiting::sleep() {
+  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - start_);
+  const auto pause = std::clamp(waited / kSleepsPerWait, kShortSleep, kLongSleep);
   if (!context_.shared_memory) {
-    std::this_thread::sleep_for(kSleep);
+    std::this_thread::sleep_for(pause);
     return;
   }
   Doorbell& bell = context_.shared_memory->doorbell();
-  if (listening_) bell.sleep(kSleep);
+  if (listening_) bell.sleep(pause);
   bell.listen();
   listening_ = true;
 }

@@ -154,24 +154,41 @@ template <typename S, typename T, int rows>
   }
 }
 
+/// Cuts [0, length) into as few pieces as possible, of at most `longest` and nearly equal lengths:
+/// a short one would read as many weights for fewer products. Calls `work` with a length, as a
+/// constant, and where pieces of that length begin and end.
+template <int longest, typename Work>
+[[gnu::always_inline]] inline void cut_evenly(int64_t length, const Work& work) {
+  if (length == 0) return;
+  const int64_t pieces = divide_up(length, longest), shorter = length / pieces;
+  const int64_t middle = length % pieces * (shorter + 1);
+  for (const bool first : {true, false}) {
+    const int64_t piece = first ? shorter + 1 : shorter;
+    const int64_t begin = first ? 0 : middle, end = first ? middle : length;
+    [&]<int... less>(std::integer_sequence<int, less...>) __attribute__((always_inline)) {
+      (void)((piece == longest - less &&
+              (work(std::integral_constant<int, longest - less>{}, begin, end), true)) ||
+             ...);
+    }(std::make_integer_sequence<int, longest>());
+  }
+}
+
 template <typename S, typename T, typename Stored>
 [[gnu::always_inline]] inline void multiply_all(const PanelProduct<T, Stored>& run) {
-  int64_t pixel = 0;
-  for (; pixel + S::rows <= run.pixels; pixel += S::rows) multiply_rows<S, S::rows>(run, pixel);
-  const int64_t rest = run.pixels - pixel;
-  [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
-    (void)((rest == rows + 1 && (multiply_rows<S, rows + 1>(run, pixel), true)) || ...);
-  }(std::make_integer_sequence<int, S::rows - 1>());
+  cut_evenly<S::rows>(run.pixels,
+                      [&](auto rows, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                        for (int64_t pixel = begin; pixel < end; pixel += rows)
+                          multiply_rows<S, decltype(rows)::value>(run, pixel);
+                      });
 }
 
 template <typename S, typename T>
 [[gnu::always_inline]] inline void add_outer_all(const OuterProduct<T>& run) {
-  int64_t first = 0;
-  for (; first + S::rows <= run.rows; first += S::rows) add_outer_rows<S, T, S::rows>(run, first);
-  const int64_t rest = run.rows - first;
-  [&]<int... rows>(std::integer_sequence<int, rows...>) __attribute__((always_inline)) {
-    (void)((rest == rows + 1 && (add_outer_rows<S, T, rows + 1>(run, first), true)) || ...);
-  }(std::make_integer_sequence<int, S::rows - 1>());
+  cut_evenly<S::rows>(run.rows,
+                      [&](auto rows, int64_t begin, int64_t end) __attribute__((always_inline)) {
+                        for (int64_t first = begin; first < end; first += rows)
+                          add_outer_rows<S, T, decltype(rows)::value>(run, first);
+                      });
 }
 
 // One function for each generation of processors; what it calls is compiled for it too.

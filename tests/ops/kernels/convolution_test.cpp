@@ -136,6 +136,36 @@ TEST_P(ConvolutionKernels, EqualLibtorch) {
   }
 }
 
+// Numbers of a pixel are read once for several taps, and taps are taken together.
+TEST_P(ConvolutionKernels, EqualLibtorchWithTapsSideBySide) {
+  for (const int64_t out : {5, 16, 24, 32, 40, 48, 64})
+    for (const int64_t kernel : {3, 5, 7}) {
+      SCOPED_TRACE(::testing::Message() << out << " channels through " << kernel << " taps");
+      const int64_t in = dice_.pick(1, 40), width = dice_.pick(1, 30);
+      Case c{
+          .windows = {Window{2, 1, 1, 1}, Window{kernel, 1, kernel / 2, 1}},
+          .after = {0, kernel / 2},
+          .x = at::randn({2, 6, width, in}, at::kDouble).to(GetParam().type).permute({0, 3, 1, 2}),
+          .weight = at::randn({out, in, 2, kernel}, at::kDouble).to(GetParam().type),
+          .bias = {},
+          .dy = draw({2, out, 6, width})};
+      expect_equal_to_libtorch(c);
+    }
+}
+
+// More rows than are converted at a time.
+TEST_P(ConvolutionKernels, EqualLibtorchWithManyRows) {
+  for (const int64_t stride : {1, 2}) {
+    Case c{.windows = {Window{3, stride, 1, 1}, Window{3, stride, 1, 1}},
+           .after = {1, 1},
+           .x = draw({2, 64, 60, 70}),
+           .weight = at::randn({20, 64, 3, 3}, at::kDouble).to(GetParam().type),
+           .bias = {},
+           .dy = draw({2, 20, 60 / stride, 70 / stride})};
+    expect_equal_to_libtorch(c);
+  }
+}
+
 TEST_P(ConvolutionKernels, EqualLibtorchOnSeveralThreads) {
   const int before = at::get_num_threads();
   for (const int threads : {2, 3}) {
