@@ -86,7 +86,7 @@ designs() {
     --against design-1 "${seldom[@]}"
   ratio_row "--halo-D2 against design 1, messages on one node, ResNet-110 256²" d2-free 0.95
   local d2=(--model resnet --depth 29 --stages 2x2 --image-size 128 --batch-size 1 --halo-D2
-            --against design-1 --warmup 2 --iterations "$(iterations 25 3)")
+            --against design-1 --warmup 2 --iterations "$(iterations 51 3)")
   race d2-free-small 4 "${d2[@]}"
   ratio_row "--halo-D2 against design 1, messages on one node, ResNet-29 128²" d2-free-small 0.95
   if [ "$(id -u)" = 0 ]; then

@@ -79,13 +79,15 @@ class RowReader {
     const bool gapless = images_.pixel_stride == images_.channels;
     const int64_t pieces = gapless ? 1 : images_.width, length = row_length() / pieces;
     vectorised([&] {
-      for (int64_t piece = 0; piece < pieces; ++piece) MPI4DL_INDEPENDENT
-      for (int64_t i = 0; i < length; ++i)
-        to[piece * length + i] = widen(from[piece * images_.pixel_stride + i]);
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        MPI4DL_INDEPENDENT
+        for (int64_t i = 0; i < length; ++i)
+          to[piece * length + i] = widen(from[piece * images_.pixel_stride + i]);
+      }
     });
   }
 
-  const Image<Stored>& images_;
+  Image<Stored> images_;
   std::vector<Line> copy_;
 };
 
