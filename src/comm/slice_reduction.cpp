@@ -29,13 +29,9 @@ class SharedNumbers {
       : meeting_(meeting),
         elements_(numbers.numel()),
         width_(static_cast<int64_t>(numbers.element_size())) {
-    const SharedMemory& memory = meeting.bulletin.memory();
-    const Communicator& comm = meeting.comm;
-    std::vector<int64_t> offsets(comm.size(), 0);
-    offsets[comm.rank()] = offset;
-    meet(offsets);
-    for (int rank = 0; rank < comm.size(); ++rank)
-      numbers_.push_back(memory.address(comm.world_rank(rank), offsets[rank]));
+    offsets_.resize(meeting.comm.size(), 0);
+    offsets_[meeting.comm.rank()] = offset;
+    meet(offsets_);
   }
 
   void reduce_own_slice(MPI_Datatype type, MPI_Op operation) const {
@@ -43,19 +39,20 @@ class SharedNumbers {
     const auto [begin, end] = slice_of(meeting_.comm.rank());
     for (int64_t at = begin; at < end; at += kPiece) {
       const int64_t count = std::min(kPiece, end - at);
-      std::memcpy(sum.data(), numbers_[0] + at * width_, count * width_);
-      for (size_t rank = 1; rank < numbers_.size(); ++rank)
-        mpi(MPI_Reduce_local(numbers_[rank] + at * width_, sum.data(), static_cast<int>(count),
-                             type, operation));
-      std::memcpy(numbers_[meeting_.comm.rank()] + at * width_, sum.data(), count * width_);
+      std::memcpy(sum.data(), address(0, at), count * width_);
+      for (int rank = 1; rank < meeting_.comm.size(); ++rank)
+        mpi(MPI_Reduce_local(address(rank, at), sum.data(), static_cast<int>(count), type,
+                             operation));
+      std::memcpy(address(meeting_.comm.rank(), at), sum.data(), count * width_);
     }
   }
 
   void copy_other_slices(std::byte* to) const {
     for (int rank = 0; rank < meeting_.comm.size(); ++rank) {
-      if (rank == meeting_.comm.rank()) continue;
-      const auto [begin, end] = slice_of(rank);
-      std::memcpy(to + begin * width_, numbers_[rank] + begin * width_, (end - begin) * width_);
+      const Interval theirs = slice_of(rank);
+      if (rank == meeting_.comm.rank() || theirs.empty()) continue;
+      std::memcpy(to + theirs.begin * width_, address(rank, theirs.begin),
+                  theirs.length() * width_);
     }
   }
 
@@ -67,6 +64,11 @@ class SharedNumbers {
  private:
   Interval slice_of(int rank) const { return slice(elements_, rank, meeting_.comm.size()); }
 
+  std::byte* address(int rank, int64_t element) const {
+    return meeting_.bulletin.memory().address(meeting_.comm.world_rank(rank),
+                                              offsets_[rank] + element * width_);
+  }
+
   /// All ranks are here, and the sums of what each brought are everywhere.
   void meet(std::vector<int64_t>& brought) const {
     meeting_.bulletin.all_reduce(std::as_writable_bytes(std::span(brought)),
@@ -76,7 +78,7 @@ class SharedNumbers {
 
   const Meeting& meeting_;
   int64_t elements_, width_;
-  std::vector<std::byte*> numbers_;  // of all ranks
+  std::vector<int64_t> offsets_;  // of all ranks' numbers, each in its shared memory
 };
 
 /// Some of the numbers where other ranks can read them.
@@ -109,13 +111,13 @@ void gather_slices(const at::Tensor& numbers, const Meeting& meeting) {
   const SharedMemory& memory = meeting.bulletin.memory();
   std::optional<int64_t> offset = memory.offset_of(numbers);
   at::Tensor copy;
-  if (!offset) {
-    const Interval own = slice(numbers.numel(), meeting.comm.rank(), meeting.comm.size());
+  const Interval own = slice(numbers.numel(), meeting.comm.rank(), meeting.comm.size());
+  if (!offset && !own.empty()) {
     copy = shared_copy(numbers, own, meeting);
     // As if the numbers before and behind the slice were there too: nobody reads them.
     offset = *memory.offset_of(copy) - own.begin * static_cast<int64_t>(numbers.element_size());
   }
-  const SharedNumbers all(numbers, *offset, meeting);
+  const SharedNumbers all(numbers, offset.value_or(0), meeting);
   all.copy_other_slices(static_cast<std::byte*>(numbers.data_ptr()));
   all.meet();  // nobody reads these numbers any more
 }
