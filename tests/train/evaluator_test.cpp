@@ -122,7 +122,7 @@ TEST(Evaluator, EqualsPlainLibtorchOnWholeImages) {
 }
 
 Case resnet(int depth, const std::vector<Grid>& stages, int64_t images) {
-  Case c{.graph = build_model({.name = "resnet", .image = {32, 32}, .depth = depth}),
+  Case c{.graph = build_model({.name = "resnet", .image = {64, 64}, .depth = depth}),
          .layout = Layout(world().size(), stages),
          .options = {},
          .images = images,

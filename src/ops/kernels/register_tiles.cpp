@@ -254,42 +254,50 @@ Tiles<T, Stored> tiles_for_this_processor() {
           {Small::width, add_outer<Small, T>}};
 }
 
+/// A panel that all pixels are multiplied with should stay in the second cache.
+constexpr int64_t kPanelBytes = 1 << 20;
+
 /// The wider a tile, the fewer numbers are read for each product; but its last channels may be
-/// computed in vain.
+/// computed in vain, and its panels, of `depth` rows, are larger.
 template <typename T, typename Stored>
-const Tiles<T, Stored>& tiles_for(int64_t channels) {
+const Tiles<T, Stored>& tiles_for(int64_t channels, int64_t depth) {
   static const Tiles<T, Stored> narrow = tiles_for_this_processor<T, Stored, 1>();
-  static const std::array wider{tiles_for_this_processor<T, Stored, 4>(),
+  static const std::array wider{tiles_for_this_processor<T, Stored, 2>(),
                                 tiles_for_this_processor<T, Stored, 3>(),
-                                tiles_for_this_processor<T, Stored, 2>()};
+                                tiles_for_this_processor<T, Stored, 4>()};
   if (channels <= narrow.panels.width) return narrow;
-  return *std::ranges::min_element(wider, {}, [channels](const Tiles<T, Stored>& tiles) {
-    return round_up(channels, tiles.panels.width);
-  });
+  const Tiles<T, Stored>* best = wider.data();
+  for (const Tiles<T, Stored>& tiles : wider) {
+    const int64_t width = tiles.panels.width;
+    if (round_up(channels, width) <= round_up(channels, best->panels.width) &&
+        depth * width * static_cast<int64_t>(sizeof(T)) <= kPanelBytes)
+      best = &tiles;
+  }
+  return *best;
 }
 
 }  // namespace
 
 template <typename T, typename Stored>
-const PanelTiles<T, Stored>& panel_tiles(int64_t channels) {
-  return tiles_for<T, Stored>(channels).panels;
+const PanelTiles<T, Stored>& panel_tiles(int64_t channels, int64_t depth) {
+  return tiles_for<T, Stored>(channels, depth).panels;
 }
 
 template <typename T>
 const OuterTiles<T>& outer_tiles(int64_t channels) {
-  return tiles_for<T, T>(channels).outer;
+  return tiles_for<T, T>(channels, 0).outer;
 }
 
 template <>
-const PanelTiles<c10::BFloat16>& panel_tiles(int64_t /*channels*/) {
+const PanelTiles<c10::BFloat16>& panel_tiles(int64_t /*channels*/, int64_t /*depth*/) {
   static const PanelTiles<c10::BFloat16> tiles{2 * kMatrixColumns, multiply_by_matrix_unit,
                                                pack_row_pairs};
   return tiles;
 }
 
-template const PanelTiles<float>& panel_tiles(int64_t channels);
-template const PanelTiles<float, c10::BFloat16>& panel_tiles(int64_t channels);
-template const PanelTiles<double>& panel_tiles(int64_t channels);
+template const PanelTiles<float>& panel_tiles(int64_t channels, int64_t depth);
+template const PanelTiles<float, c10::BFloat16>& panel_tiles(int64_t channels, int64_t depth);
+template const PanelTiles<double>& panel_tiles(int64_t channels, int64_t depth);
 template const OuterTiles<float>& outer_tiles(int64_t channels);
 template const OuterTiles<double>& outer_tiles(int64_t channels);
 

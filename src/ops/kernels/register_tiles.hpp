@@ -53,7 +53,7 @@ struct OuterProduct {
 };
 
 // Products whose sums stay in registers, for the processor that this program runs on, and for this
-// many channels: few of them need narrow tiles.
+// many channels: few of them need narrow tiles. `depth` numbers are multiplied for each sum.
 
 template <typename T, typename Stored = T>
 struct PanelTiles {
@@ -66,7 +66,7 @@ struct PanelTiles {
 /// Exists for float and double, for float stored as bfloat16, and for bfloat16 where there is a
 /// matrix unit.
 template <typename T, typename Stored = T>
-const PanelTiles<T, Stored>& panel_tiles(int64_t channels);
+const PanelTiles<T, Stored>& panel_tiles(int64_t channels, int64_t depth);
 
 template <typename T>
 struct OuterTiles {

@@ -113,7 +113,7 @@ class TapProducts {
       : x_(product.x),
         y_(product.y),
         addend_(product.addend.defined() ? Image<Stored>(product.addend) : Image<Stored>()),
-        tiles_(panel_tiles<T, Stored>(y_.channels)),
+        tiles_(panel_tiles<T, Stored>(y_.channels, product.weight.numel() / y_.channels)),
         panels_(product.weight, product.back, tiles_),
         bias_(round_up(y_.channels, tiles_.width), 0),
         back_(product.back),
