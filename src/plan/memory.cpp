@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "graph/geometry.hpp"
-#include "ops/kernels/packed_bytes.hpp"
+#include "ops/kernels/cache_bytes.hpp"
 #include "plan/segments.hpp"
 
 namespace mpi4dl {

@@ -10,9 +10,9 @@
 #include "base/error.hpp"
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
+#include "ops/kernels/cache_bytes.hpp"
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/matrix_unit.hpp"
-#include "ops/kernels/packed_bytes.hpp"
 #include "ops/kernels/weight_sums.hpp"
 
 namespace mpi4dl {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/rounding.hpp"
+#include "ops/kernels/cache_bytes.hpp"
 #include "ops/kernels/matrix_unit.hpp"
 
 namespace mpi4dl {
@@ -253,9 +254,6 @@ Tiles<T, Stored> tiles_for_this_processor() {
   return {{Small::width, multiply<Small, T, Stored>, pack<Small, T>},
           {Small::width, add_outer<Small, T>}};
 }
-
-/// A panel that all pixels are multiplied with should stay in the second cache.
-constexpr int64_t kPanelBytes = 1 << 20;
 
 /// The wider a tile, the fewer numbers are read for each product; but its last channels may be
 /// computed in vain, and its panels, of `depth` rows, are larger.

@@ -9,13 +9,11 @@
 
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
+#include "ops/kernels/cache_bytes.hpp"
 #include "ops/kernels/image.hpp"
 #include "ops/kernels/vectorised.hpp"
 
 namespace mpi4dl {
-
-/// What a thread reads over and over should stay in its second cache.
-inline constexpr int64_t kCachedBytes = 256 << 10;
 
 /// Rows of an image, from the `first` on.
 template <typename T>
@@ -77,7 +75,8 @@ class RowReader {
 
   void copy_row(const Stored* from, T* to) const {
     const bool gapless = images_.pixel_stride == images_.channels;
-    const int64_t pieces = gapless ? 1 : images_.width, length = row_length() / pieces;
+    const int64_t pieces = gapless ? 1 : images_.width;
+    const int64_t length = gapless ? row_length() : images_.channels;
     vectorised([&] {
       for (int64_t piece = 0; piece < pieces; ++piece) {
         MPI4DL_INDEPENDENT

@@ -7,8 +7,8 @@
 
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
+#include "ops/kernels/cache_bytes.hpp"
 #include "ops/kernels/image.hpp"
-#include "ops/kernels/packed_bytes.hpp"
 #include "ops/kernels/register_tiles.hpp"
 #include "ops/kernels/row_reader.hpp"
 
