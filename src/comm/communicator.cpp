@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "comm/bulletin.hpp"
 #include "comm/check.hpp"
+#include "comm/direct_reduction.hpp"
 #include "comm/shared_memory.hpp"
 #include "comm/slice_reduction.hpp"
 
@@ -124,21 +125,32 @@ Pending Communicator::receive(std::span<std::byte> bytes, std::shared_ptr<void> 
   return pending;
 }
 
+/// In one turn, with ways of their own; false where there are none, or the numbers are many.
+bool Communicator::reduce_few(const at::Tensor& numbers, int64_t count, MPI_Datatype type,
+                              MPI_Op operation, const std::function<WaitReason()>& why) const {
+  const std::span values(bytes_of(numbers), numbers.nbytes());
+  Bulletin* bulletin = Bulletin::of(*this);
+  if (bulletin != nullptr && values.size() <= Bulletin::kCapacity) {
+    bulletin->all_reduce(values, static_cast<int>(count), type, operation, *this, why);
+  } else if (bulletin == nullptr && !context_->stage_through_host &&
+             reduces_directly(*this, values.size())) {
+    all_reduce_directly(values, static_cast<int>(count), type, operation, *this);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void Communicator::all_reduce(at::Tensor& tensor, Reduction reduction) const {
-  const bool plain = tensor.is_cpu() && dense(tensor);
-  if (Bulletin* bulletin = plain && size() > 1 ? Bulletin::of(*this) : nullptr) {
+  if (size() > 1 && tensor.is_cpu() && dense(tensor)) {
     const std::function<WaitReason()> why = [&] {
       return reason("all-reduce", static_cast<int64_t>(tensor.nbytes()));
     };
     const MPI_Datatype type = mpi_type(tensor.scalar_type());
     const MPI_Op operation = mpi_op(reduction, tensor.scalar_type());
-    if (tensor.nbytes() > Bulletin::kCapacity) {
-      all_reduce_in_slices(tensor, type, operation, {*this, *bulletin, why});
-    } else {
-      bulletin->all_reduce({bytes_of(tensor), tensor.nbytes()}, static_cast<int>(tensor.numel()),
-                           type, operation, *this, why);
-    }
-    return;
+    if (reduce_few(tensor, tensor.numel(), type, operation, why)) return;
+    if (Bulletin* bulletin = Bulletin::of(*this))
+      return all_reduce_in_slices(tensor, type, operation, {*this, *bulletin, why});
   }
   if (dense(tensor) && !needs_staging(tensor)) {
     start_all_reduce(tensor, reduction).finish();
@@ -193,17 +205,13 @@ void Communicator::all_reduce_moments(at::Tensor& moments) const {
   ensure(moments.is_contiguous() && moments.scalar_type() == at::kDouble && moments.size(-1) == 3,
          "moments are contiguous float64 triples");
   if (size() == 1) return;
-  if (Bulletin* bulletin =
-          moments.nbytes() <= Bulletin::kCapacity ? Bulletin::of(*this) : nullptr) {
-    const auto bytes = static_cast<int64_t>(moments.nbytes());
-    bulletin->all_reduce({bytes_of(moments), moments.nbytes()},
-                         static_cast<int>(moments.numel() / 3), moments_type(), moments_op(), *this,
-                         [&] { return reason("all-reduce of moments", bytes); });
-    return;
-  }
-  Pending pending(context_, reason("all-reduce of moments", static_cast<int64_t>(moments.nbytes())),
-                  std::make_shared<at::Tensor>(moments));
-  mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(moments.numel() / 3),
+  const int64_t count = moments.numel() / 3;
+  const std::function<WaitReason()> why = [&] {
+    return reason("all-reduce of moments", static_cast<int64_t>(moments.nbytes()));
+  };
+  if (reduce_few(moments, count, moments_type(), moments_op(), why)) return;
+  Pending pending(context_, why(), std::make_shared<at::Tensor>(moments));
+  mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(count),
                      moments_type(), moments_op(), handle(), pending.add_request()));
   pending.finish();
 }

@@ -77,17 +77,21 @@ class Communicator {
   /// The same number of bytes from each rank, in rank order, on every rank. Collective.
   std::vector<std::byte> all_gather(std::span<const std::byte> mine) const;
 
+  /// For the messages of small reductions alone.
+  static constexpr int kReductionTag = 0;
   /// The next tags that no one else on this communicator uses, the same on all ranks provided
   /// that all ask in the same order.
   int reserve_tags(int count) const;
 
  private:
+  bool reduce_few(const at::Tensor& numbers, int64_t count, MPI_Datatype type, MPI_Op operation,
+                  const std::function<WaitReason()>& why) const;
   WaitReason reason(const char* operation, int64_t bytes) const;
   bool needs_staging(const at::Tensor& tensor) const;
 
   std::shared_ptr<MPI_Comm> comm_;
   std::shared_ptr<CommContext> context_;
-  std::shared_ptr<int> next_tag_ = std::make_shared<int>(0);
+  std::shared_ptr<int> next_tag_ = std::make_shared<int>(kReductionTag + 1);
   int rank_ = 0;
   std::shared_ptr<const std::vector<int>> world_ranks_;
 };

@@ -94,6 +94,52 @@ TEST(Communicator, MergesMomentsIntoThoseOfAllSamples) {
   EXPECT_TRUE(at::allclose(moments, moments_of(samples), 1e-9, 0)) << moments;
 }
 
+// Ranks that cannot read each other's memory ------------------------------------------------------
+
+class Apart : public ::testing::Test {
+ protected:
+  static void expect_the_same_everywhere(const at::Tensor& numbers) {
+    const std::span mine(static_cast<const std::byte*>(numbers.data_ptr()), numbers.nbytes());
+    const std::vector<std::byte> all = world().all_gather(mine);
+    for (auto theirs = all.begin(); theirs != all.end(); theirs += std::ssize(mine))
+      EXPECT_TRUE(std::equal(mine.begin(), mine.end(), theirs));
+  }
+
+  Scoped<std::shared_ptr<SharedMemory>> memory_{world().context().shared_memory, nullptr};
+  Communicator apart_ = *world().split(0);
+};
+
+TEST_F(Apart, ReduceFewNumbersAndManyToTheSameResultOnAllRanks) {
+  for (const int64_t count : {1, 129, 4000, 20000}) {
+    at::manual_seed(5);
+    const at::Tensor all = at::randn({size(), count}, at::kDouble);
+    at::Tensor sum = all[rank()].clone(), most = all[rank()].clone();
+    apart_.all_reduce(sum);
+    apart_.all_reduce(most, Reduction::max);
+    EXPECT_TRUE(at::allclose(sum, all.sum(0), 1e-12, 1e-12)) << count;
+    EXPECT_TRUE(most.equal(all.amax(0))) << count;
+    expect_the_same_everywhere(sum);
+  }
+}
+
+TEST_F(Apart, MergeMomentsOnAllRanksAlike) {
+  at::manual_seed(3);
+  const at::Tensor samples = at::randn({5, int64_t{10} * size()}, at::kDouble) + 1e3;
+  at::Tensor moments = moments_of(samples.narrow(1, int64_t{10} * rank(), 10));
+  apart_.all_reduce_moments(moments);
+  EXPECT_TRUE(at::allclose(moments, moments_of(samples), 1e-9, 0)) << moments;
+  expect_the_same_everywhere(moments);
+}
+
+TEST_F(Apart, OneReductionIsNotTakenForTheNext) {
+  for (int64_t turn = 0; turn < 50; ++turn) {
+    at::Tensor numbers = at::full({turn % 3 + 1}, turn * size() + rank(), at::kLong);
+    apart_.all_reduce(numbers);
+    const int64_t expected = turn * size() * size() + size() * (size() - 1) / 2;
+    ASSERT_TRUE(numbers.eq(expected).all().item<bool>()) << turn;
+  }
+}
+
 TEST(Communicator, GathersInRankOrder) {
   struct Report {
     int rank;
