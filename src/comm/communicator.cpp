@@ -211,8 +211,8 @@ void Communicator::all_reduce_moments(at::Tensor& moments) const {
   };
   if (reduce_few(moments, count, moments_type(), moments_op(), why)) return;
   Pending pending(context_, why(), std::make_shared<at::Tensor>(moments));
-  mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(count),
-                     moments_type(), moments_op(), handle(), pending.add_request()));
+  mpi(MPI_Iallreduce(MPI_IN_PLACE, moments.data_ptr(), static_cast<int>(count), moments_type(),
+                     moments_op(), handle(), pending.add_request()));
   pending.finish();
 }
 

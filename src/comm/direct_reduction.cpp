@@ -33,8 +33,7 @@ void all_reduce_directly(std::span<std::byte> values, int count, MPI_Datatype ty
       messages.push_back(comm.receive(of(rank), numbers, rank, Communicator::kReductionTag));
   for (int rank = 0; rank < comm.size(); ++rank)
     if (rank != comm.rank())
-      messages.push_back(
-          comm.send(of(comm.rank()), numbers, rank, Communicator::kReductionTag));
+      messages.push_back(comm.send(of(comm.rank()), numbers, rank, Communicator::kReductionTag));
   for (Pending& message : messages) message.finish();
   std::ranges::copy(of(0), values.begin());
   for (int rank = 1; rank < comm.size(); ++rank)

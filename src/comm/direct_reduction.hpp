@@ -9,8 +9,8 @@
 
 namespace mpi4dl {
 
-/// True where few ranks have few numbers, so that sending them to everybody costs nearly nothing but
-/// the time that a message takes.
+/// True where few ranks have few numbers, so that sending them to everybody costs nearly nothing
+/// but the time that a message takes.
 bool reduces_directly(const Communicator& comm, size_t bytes);
 
 /// Small all-reductions between ranks that do not share memory, in place: everybody sends its
