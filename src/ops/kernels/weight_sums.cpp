@@ -18,8 +18,12 @@ namespace mpi4dl {
 namespace {
 
 /// Pixels whose products are summed before they are added to those of others: enough to make up
-/// for the adding, and few enough for the first cache.
-constexpr int64_t kPixelsAtOnce = 128;
+/// for the adding, and few enough that a tile's channels of them stay in the first cache.
+template <typename T>
+int64_t pixels_at_once(const OuterTiles<T>& tiles) {
+  constexpr int64_t kMost = 256, kBytes = int64_t{32} << 10;
+  return std::min(kMost, kBytes / (tiles.width * static_cast<int64_t>(sizeof(T))));
+}
 
 template <typename T, typename Stored>
 class WeightGradient {
@@ -28,8 +32,11 @@ class WeightGradient {
       : x_(x),
         dy_(dy),
         windows_(windows),
+        x_reader_(x_, spacing(dy_.channels)),
+        dy_reader_(dy_, spacing(x_.channels)),
         taps_at_once_(taps_at_once()),
-        tiles_(outer_tiles<T>(taps_at_once_ * x.size(1))) {}
+        tiles_(outer_tiles<T>(taps_at_once_ * x.size(1))),
+        pixels_at_once_(pixels_at_once(tiles_)) {}
 
   /// Of the rows [begin, end) of all images, to sums (out, H, W, in).
   void add_rows(int64_t begin, int64_t end, T* sums) {
@@ -43,6 +50,14 @@ class WeightGradient {
   }
 
  private:
+  /// Pixels are read over and over, some channels at a time. A copy with more room between them
+  /// pays where a number is multiplied often, with those of so many channels through each tap.
+  Spacing spacing(int64_t channels) const {
+    constexpr int64_t kOften = 256;
+    return channels * windows_[0].kernel * windows_[1].kernel >= kOften ? Spacing::spread
+                                                                        : Spacing::any;
+  }
+
   /// Taps side by side that read pixels side by side can be one tap with the channels of all, which
   /// pays where tiles are wider then.
   int64_t taps_at_once() const {
@@ -56,9 +71,9 @@ class WeightGradient {
   void add_rows_of_image(int64_t image, const Interval& rows, T* sums) {
     x_rows_ = x_reader_.read(image, intersect(windows_[0].need(rows), {0, x_.height}));
     dy_rows_ = dy_reader_.read(image, rows);
-    const int64_t columns_at_once = std::min(dy_.width, kPixelsAtOnce);
+    const int64_t columns_at_once = std::min(dy_.width, pixels_at_once_);
     const int64_t rows_at_once =
-        std::max<int64_t>(1, kPixelsAtOnce / std::max<int64_t>(dy_.width, 1));
+        std::max<int64_t>(1, pixels_at_once_ / std::max<int64_t>(dy_.width, 1));
     for (int64_t row = rows.begin; row < rows.end; row += rows_at_once)
       for (int64_t column = 0; column < dy_.width; column += columns_at_once)
         add_block({row, std::min(row + rows_at_once, rows.end)},
@@ -140,7 +155,7 @@ class WeightGradient {
 
   /// Copies the last channels of the pairs' pixels to where a whole tile of them can be read.
   const PixelPairs<T>* fill_up(int64_t first, int64_t channels, int64_t pitch) {
-    filled_.assign(static_cast<size_t>(kPixelsAtOnce * tiles_.width), T{0});
+    filled_.assign(static_cast<size_t>(pixels_at_once_ * tiles_.width), T{0});
     filled_pairs_ = pairs_;
     T* to = filled_.data();
     for (PixelPairs<T>& pair : filled_pairs_) {
@@ -152,11 +167,12 @@ class WeightGradient {
   }
 
   Image<Stored> x_, dy_;
-  RowReader<T, Stored> x_reader_{x_}, dy_reader_{dy_};
-  ImageRows<T> x_rows_, dy_rows_;
   ImageWindows windows_;
+  RowReader<T, Stored> x_reader_, dy_reader_;
+  ImageRows<T> x_rows_, dy_rows_;
   int64_t taps_at_once_;
   const OuterTiles<T>& tiles_;
+  int64_t pixels_at_once_;
   std::vector<PixelPairs<T>> pairs_, filled_pairs_;
   std::vector<T> filled_;
 };

@@ -166,6 +166,28 @@ TEST_P(ConvolutionKernels, EqualLibtorchWithManyRows) {
   }
 }
 
+// Pixels a power of two apart are copied with more room between them, some rows at a time. They may
+// have fewer channels than lie between them: 80 is as far apart as copies of 64 float32 are.
+TEST_P(ConvolutionKernels, EqualLibtorchWithPixelsThatAreSpread) {
+  const auto some_of = [&](int64_t channels, int64_t pitch, int64_t height) {
+    return at::randn({2, height, 33, pitch}, at::kDouble)
+        .to(GetParam().type)
+        .permute({0, 3, 1, 2})
+        .narrow(1, 0, channels);
+  };
+  for (const auto& [channels, pitch] :
+       std::vector<std::pair<int64_t, int64_t>>{{64, 64}, {64, 80}, {96, 128}, {128, 128}}) {
+    SCOPED_TRACE(::testing::Message() << channels << " channels of " << pitch);
+    Case c{.windows = {Window{3, 1, 1, 1}, Window{3, 1, 1, 1}},
+           .after = {1, 1},
+           .x = some_of(channels, pitch, 40),
+           .weight = at::randn({64, channels, 3, 3}, at::kDouble).to(GetParam().type),
+           .bias = {},
+           .dy = some_of(64, pitch, 40)};
+    expect_equal_to_libtorch(c);
+  }
+}
+
 TEST_P(ConvolutionKernels, EqualLibtorchOnSeveralThreads) {
   const int before = at::get_num_threads();
   for (const int threads : {2, 3}) {
