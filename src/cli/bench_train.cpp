@@ -121,6 +121,9 @@ class Race {
       text += fmt::format(
           "against plain libtorch: {}, NCHW, default allocator, one process, {} thread{}\n",
           flags_.opponent_dtype(), cores_.size(), cores_.size() == 1 ? "" : "s");
+    if (flags_.against == "other-size")
+      text += fmt::format("against images {}: a turn is {} step{}\n", flags_.other_size,
+                          opponents_steps_, opponents_steps_ == 1 ? "" : "s");
     return text;
   }
 
