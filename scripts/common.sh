@@ -4,12 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 
-# Containers run as root, ranks may outnumber cores, and all of them are on this machine: Open MPI
-# wants to be told.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1                   # Open MPI 4
-export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe  # Open MPI 5
-export OMPI_MCA_btl=^tcp
+# shellcheck source-path=SCRIPTDIR source=env.sh
+source scripts/env.sh
 
 # step TEXT LOG COMMAND...: says TEXT, runs COMMAND with its output in build/LOG.log, and shows the
 # end of that file if it fails.

@@ -81,7 +81,8 @@ mutant() {
 
 copy_sources
 step "configure $tree" configure-mutation \
-  cmake -S "$tree" -B "$tree/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D MPI4DL_WERROR=OFF
+  cmake -S "$tree" -B "$tree/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D MPI4DL_WERROR=OFF \
+    -D MPI4DL_UNITY=OFF
 echo "==> build the sources as they are"
 compile || { tail -n 40 build/mutation.log >&2; exit 1; }
 if failing=$(find_failing_test); then

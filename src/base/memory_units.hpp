@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+
+#include "base/rounding.hpp"
 
 namespace mpi4dl {
 
@@ -8,5 +12,13 @@ namespace mpi4dl {
 inline constexpr int64_t kCacheLine = 64;
 inline constexpr int64_t kPage = int64_t{4} << 10;
 inline constexpr int64_t kHugePage = int64_t{2} << 20;
+
+/// What our allocators give out to whoever asks for so many bytes. Sizes come in classes, eight for
+/// each power of two, so that what is left of a piece is of use.
+constexpr int64_t block_bytes(int64_t bytes) {
+  const int64_t pages = round_up(std::max<int64_t>(bytes, 1), kPage);
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(pages)));
+  return round_up(pages, std::max(kPage, power / 8));
+}
 
 }  // namespace mpi4dl

@@ -1,21 +1,51 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
 namespace mpi4dl {
 
-/// While it lives, SIGTERM and SIGUSR1 do not end the process but are noted: a queue sends them
-/// when a job has to go, and a run then has some time to finish its step.
-class StopSignal {
- public:
-  StopSignal();
-  ~StopSignal();
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
+// What a process does about Ctrl-C (SIGINT), and about what a queue or a launcher sends to a job
+// that has to go (SIGTERM, SIGUSR1):
+//
+//     noted:       nothing                all but Ctrl-C        all
+//     Ctrl-C       ends, code 130         ends, code 130        noted; the second ends, code 130
+//     SIGTERM      ends, code 143         noted                 noted
+//     SIGUSR1      ends, code 138         noted                 noted
 
-  /// Whether one of them has come.
-  bool came() const;
+enum class Noted { nothing, queue_signals, all };
 
- private:
-  void (*previous_[2])(int);
+/// What is said, after "mpi4dl: ".
+struct SignalWords {
+  std::string end = {};       ///< goes after "ended by Ctrl-C", or by whatever it was
+  std::string stop = {};      ///< at the first signal that is noted
+  std::string again = {};     ///< goes after that if it was Ctrl-C
+  std::string launcher = {};  ///< instead of both if mpirun ends this job
 };
+
+struct SignalAnswer {
+  Noted noted = Noted::nothing;
+  bool speaks = true;  ///< one rank of all does
+  SignalWords words = {};
+  pid_t launcher = 0;  ///< 0: none is known
+};
+
+/// This is the answer from now on. A signal that this process was started to ignore stays ignored.
+void answer_signals(const SignalAnswer& answer);
+
+/// A file that cannot grow is an error like a full disk, and no signal.
+void ignore_file_size_signal();
+
+/// From now on the launcher's signals are answered in silence where this is not zero: a rank has
+/// failed and said why. Null: nobody knows.
+void expect_failure_in(const std::atomic<uint32_t>* failed);
+
+/// Whether a signal was noted.
+bool stop_asked();
+/// Whether it was Ctrl-C.
+bool interrupted();
 
 }  // namespace mpi4dl

@@ -178,7 +178,7 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
                  "Check every pixel against its global position; exit 1 if any is wrong");
   halo->add_option("--json", command->json_file, "Write the result to this file");
   halo->callback([command, &chosen] {
-    chosen = [command](Session& session) { return run_bench_halo(session, *command); };
+    chosen.run = [command](Session& session) { return run_bench_halo(session, *command); };
   });
 }
 

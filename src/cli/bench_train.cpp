@@ -233,7 +233,6 @@ class Race {
 
 int run_bench_train(Session& session, const RaceFlags& flags) {
   session.doing("preparing the race");
-  flags.check();
   Race race(session, flags);
   session.doing("racing");
   const RaceFigures figures = race.run();
@@ -270,9 +269,10 @@ void add_bench_train(CLI::App& bench, Command& chosen) {
           "without --halo-D2; other-size: this layout with images of --other-size, as many steps "
           "as have the same pixels; nothing")
       ->check(CLI::IsMember({"plain", "one-rank", "design-1", "other-size", "nothing"}));
-  train->add_option("--plain-dtype", flags->plain_dtype, "Type of numbers of plain libtorch")
-      ->check(CLI::IsMember({"float64", "float32", "bfloat16"}))
-      ->default_str("as --dtype, but float32 for bfloat16");
+  default_in_words(
+      train->add_option("--plain-dtype", flags->plain_dtype, "Type of numbers of plain libtorch")
+          ->check(CLI::IsMember({"float64", "float32", "bfloat16"})),
+      "as --dtype, but float32 for bfloat16");
   train->add_option("--other-size", flags->other_size, "Pixels of the opponent's images")
       ->default_str("");
   train->add_option("--warmup", flags->warmup, "Untimed steps of each side")->check(at_least(0));
@@ -282,7 +282,12 @@ void add_bench_train(CLI::App& bench, Command& chosen) {
                   "Then show which operators the first rank spends its time in");
   train->add_option("--json", flags->json_file, "Write the result to this file");
   train->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_bench_train(session, *flags); };
+    chosen.check = [flags](int ranks) {
+      flags->check();
+      const Layout layout(flags->training.parallel.options, ranks);
+      build_model(flags->model.model());
+    };
+    chosen.run = [flags](Session& session) { return run_bench_train(session, *flags); };
   });
 }
 

@@ -7,6 +7,13 @@
 
 namespace mpi4dl {
 
+CLI::Option* add_checkpoint_flag(CLI::App& command, std::string& path) {
+  return command.add_option(
+      "--checkpoint,--weights", path,
+      "A checkpoint, a folder of checkpoints (the newest one), or a file of weights: .pt or "
+      ".safetensors");
+}
+
 void CheckpointFlags::add_to(CLI::App& command) {
   command.option_defaults()->group("Checkpoints");
   command.add_option("--checkpoint-dir", folder, "Keep checkpoints in this folder");
@@ -20,8 +27,10 @@ void CheckpointFlags::add_to(CLI::App& command) {
   command.add_option(
       "--resume", resume,
       "Go on from this checkpoint; auto: from the newest whole one, if there is any");
-  command.add_option("--weights", weights,
-                     "Start from these weights: a checkpoint, a .safetensors file, or a .pt file");
+  add_checkpoint_flag(command, weights)
+      ->description(
+          "Start from the weights of a checkpoint, of the newest in a folder, of a "
+          ".safetensors or of a .pt file");
 }
 
 CheckpointOptions CheckpointFlags::options() const {
@@ -35,30 +44,6 @@ CheckpointOptions CheckpointFlags::options() const {
   if (!every.empty()) options.every = parse_every("--checkpoint-every", every);
   if (keep > 0) options.keep = keep;
   return options;
-}
-
-Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlags& training,
-                                     int64_t effective_batch, int64_t images) {
-  const ModelOptions& options = model.options;
-  Manifest::Settings settings{{"--model", options.name},
-                              {"--image-size", model.image_size},
-                              {"--num-classes", std::to_string(options.classes)},
-                              {"--optimizer", training.optimizer},
-                              {"--dtype", training.dtype},
-                              {"--batch-norm", training.batch_norm},
-                              {"--seed", std::to_string(training.trainer.seed)},
-                              {"an effective batch of", std::to_string(effective_batch)},
-                              {"this number of images:", std::to_string(images)}};
-  if (options.name != "amoebanet") {
-    settings["--resnet-version"] = std::to_string(options.resnet_version);
-    settings["--depth"] = std::to_string(options.depth);
-    settings["--global-pool-head"] = options.global_pool_head ? "true" : "false";
-  }
-  if (options.name != "resnet") {
-    settings["--num-layers"] = std::to_string(options.num_layers);
-    settings["--num-filters"] = std::to_string(options.num_filters);
-  }
-  return settings;
 }
 
 }  // namespace mpi4dl

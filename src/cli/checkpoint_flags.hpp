@@ -2,13 +2,12 @@
 
 #include <string>
 
-#include "cli/model_flags.hpp"
-#include "cli/training_flags.hpp"
 #include "train/checkpointing.hpp"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace mpi4dl {
 
@@ -22,10 +21,7 @@ struct CheckpointFlags {
   CheckpointOptions options() const;
 };
 
-/// What a run that goes on must be given again: all that decides the numbers, but for the learning
-/// rate and its like, which one may want to change. Where ranks stand is free. `images`: to train
-/// on.
-Manifest::Settings decisive_settings(const ModelFlags& model, const TrainingFlags& training,
-                                     int64_t effective_batch, int64_t images);
+/// Adds --checkpoint, which names trained weights in every command that uses some.
+CLI::Option* add_checkpoint_flag(CLI::App& command, std::string& path);
 
 }  // namespace mpi4dl

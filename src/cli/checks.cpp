@@ -30,4 +30,9 @@ CLI::Validator more_than(double bound) {
                       fmt::format("above {}", bound));
 }
 
+CLI::Option* default_in_words(CLI::Option* option, const std::string& words) {
+  option->description(fmt::format("{} (default: {})", option->get_description(), words));
+  return option->default_str("");
+}
+
 }  // namespace mpi4dl

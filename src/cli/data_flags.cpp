@@ -1,6 +1,9 @@
 #include "cli/data_flags.hpp"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -14,28 +17,22 @@
 namespace mpi4dl {
 namespace {
 
+constexpr const char* kDefaultPath = "./train";
+
 std::string path_of(const DataFlags& flags) {
-  return flags.path.empty() ? "./train" : flags.path;
+  return flags.path.empty() ? kDefaultPath : flags.path;
 }
 
-void check_flags(const DataFlags& flags) {
-  const std::string app = flags.application();
-  const bool files = app == "medical", generated = app == "synthetic" || app == "random";
-  validate(generated || flags.images == 0,
-           "--num-images {} has a meaning only with --app synthetic or random", flags.images);
-  validate(!generated || flags.path.empty(),
-           "--datapath {} has a meaning only with --app medical or cifar", flags.path);
-  validate(!generated || flags.view.fit == "exact",
-           "--fit {} has a meaning only with --app medical or cifar", flags.view.fit);
-  validate(files || (flags.view.level == 0 && flags.view.micrometres == 0),
-           "--level and --mpp have a meaning only with --app medical");
-}
-
-DataParts hold_out_share(const std::shared_ptr<const Dataset>& all,
-                         const std::vector<uint64_t>& keys, double fraction) {
-  std::vector<int64_t> labels(all->size());
-  for (int64_t i = 0; i < all->size(); ++i) labels[i] = all->label(i);
-  return split(all, hold_out(labels, keys, fraction));
+/// By sample. Those of the same group stay together.
+std::vector<bool> hold_out_share(const Dataset& all, const std::vector<uint64_t>& groups,
+                                 double fraction) {
+  std::vector<int64_t> labels(all.size());
+  for (int64_t i = 0; i < all.size(); ++i) labels[i] = all.label(i);
+  std::vector<bool> held_out = hold_out(labels, groups, fraction);
+  validate(fraction == 0 || std::ranges::find(held_out, true) != held_out.end(),
+           "--val-fraction {} of {} image{} holds out none of them; use a larger share", fraction,
+           all.size(), all.size() == 1 ? "" : "s");
+  return held_out;
 }
 
 DataParts open_generated(const DataFlags& flags, const DataRequest& request) {
@@ -51,7 +48,7 @@ DataParts open_generated(const DataFlags& flags, const DataRequest& request) {
     all = std::make_shared<SyntheticImages>(options);
   std::vector<uint64_t> keys(all->size());
   std::iota(keys.begin(), keys.end(), 0);
-  return hold_out_share(all, keys, flags.val_fraction);
+  return split(all, hold_out_share(*all, keys, flags.val_fraction));
 }
 
 /// A folder that is not the same on every node would give ranks parts of different images.
@@ -61,8 +58,9 @@ void check_agreement(const ImageList& list, const std::string& path, const Commu
     int64_t images;
   };
   Sight mine{0, static_cast<int64_t>(list.images.size())};
+  for (const std::string& name : list.classes) mine.hash = combine_keys(mine.hash, key_of(name));
   for (const ListedImage& image : list.images)
-    mine.hash = combine_keys(combine_keys(mine.hash, image.key),
+    mine.hash = combine_keys(combine_keys(combine_keys(mine.hash, image.key), image.group()),
                              static_cast<uint64_t>(2 * image.label + (image.validation ? 1 : 0)));
   const std::vector<Sight> all = all_gather(world, mine);
   for (size_t rank = 1; rank < all.size(); ++rank)
@@ -73,51 +71,74 @@ void check_agreement(const ImageList& list, const std::string& path, const Commu
         rank, path, all[rank].images, all[0].images);
 }
 
+/// The classes have the numbers that the model gives them.
+ImageList list_files(const std::string& path, const DataRequest& request) {
+  ImageList list = list_images(path);
+  validate(request.labelled || list.loose.empty(),
+           "{} has folders of images and images beside them, such as {}; which are meant? Put them "
+           "into one folder, or into a CSV file with a column path",
+           path, list.loose);
+  match_classes(list, request.names, path);
+  check_classes(list, request.classes, path);
+  if (request.labelled) check_labels(list);
+  return list;
+}
+
 DataParts open_files(const DataFlags& flags, const DataRequest& request,
                      const Communicator& world) {
   const std::string path = path_of(flags);
-  const ImageList list = list_images(path);
-  if (request.labelled) check_classes(list, request.classes, path);
+  const ImageList list = list_files(path, request);
   validate(!list.has_split || flags.val_fraction == 0,
            "--val-fraction {}: {} already says what is for validation", flags.val_fraction, path);
   check_agreement(list, path, world);
   const auto files =
       std::make_shared<const ImageFiles>(list.images, flags.view.options(request.image.space));
   std::vector<bool> held_out;
-  std::vector<uint64_t> keys;
+  std::vector<uint64_t> groups;
   for (const ListedImage& image : list.images) {
     held_out.push_back(image.validation);
-    keys.push_back(image.key);
+    groups.push_back(image.group());
   }
-  return list.has_split ? split(files, held_out) : hold_out_share(files, keys, flags.val_fraction);
+  if (!list.has_split) held_out = hold_out_share(*files, groups, flags.val_fraction);
+  check_apart(list, held_out, path);
+  DataParts parts = split(files, held_out);
+  parts.classes = list.classes;
+  return parts;
 }
 
 DataParts open_cifar_files(const DataFlags& flags, const DataRequest& request) {
-  validate(!request.labelled || request.classes == Cifar::kClasses,
-           "CIFAR-10 has {} classes, but --num-classes is {}", Cifar::kClasses, request.classes);
+  validate(request.classes == Cifar::kClasses, "CIFAR-10 has {} classes, but --num-classes is {}",
+           Cifar::kClasses, request.classes);
   validate(flags.val_fraction == 0, "--val-fraction {}: CIFAR-10 has test_batch.bin for validation",
            flags.val_fraction);
-  return open_cifar(path_of(flags), request.image.space,
-                    flags.view.options(request.image.space).fit);
+  DataParts parts =
+      open_cifar(path_of(flags), request.image.space, flags.view.options(request.image.space).fit);
+  validate(request.names.empty() || request.names == parts.classes,
+           "CIFAR-10 has the classes {}, but those of the model are {}",
+           fmt::join(parts.classes, ", "), fmt::join(request.names, ", "));
+  return parts;
 }
 
 }  // namespace
 
 void DataFlags::add_to(CLI::App& command) {
   command.option_defaults()->group("Data");
-  command
-      .add_option("--app", app,
-                  "Images: synthetic (3), random, cifar (2: CIFAR-10) or medical (1: image files)")
-      ->check(CLI::IsMember({"synthetic", "random", "cifar", "medical", "1", "2", "3"}));
-  command
-      .add_option(
+  default_in_words(
+      command
+          .add_option(
+              "--app", app,
+              "Images: synthetic (3), random, cifar (2: CIFAR-10) or medical (1: image files)")
+          ->check(CLI::IsMember({"synthetic", "random", "cifar", "medical", "1", "2", "3"})),
+      "synthetic, or what --datapath holds");
+  default_in_words(
+      command.add_option(
           "--datapath", path,
-          "Folder with a folder of images for each class, CSV file with columns path,label, "
-          "or folder of CIFAR-10")
-      ->default_str("./train");
-  command.add_option("--num-images", images, "Synthetic images of an epoch")
-      ->check(at_least(1))
-      ->default_str("ten effective batches");
+          "Folder with a folder of images for each class, CSV file with columns path,label, folder "
+          "of CIFAR-10; to predict also a folder of images, one image or one slide"),
+      kDefaultPath);
+  default_in_words(command.add_option("--num-images", images, "Synthetic images of an epoch")
+                       ->check(at_least(1)),
+                   "ten effective batches");
   command
       .add_option("--val-fraction", val_fraction,
                   "Hold out this share of each class for validation")
@@ -126,20 +147,38 @@ void DataFlags::add_to(CLI::App& command) {
 }
 
 std::string DataFlags::application() const {
+  if (app.empty()) return path.empty() ? "synthetic" : is_cifar(path) ? "cifar" : "medical";
   if (app == "1") return "medical";
   if (app == "2") return "cifar";
   if (app == "3") return "synthetic";
   return app;
 }
 
+bool DataFlags::reads_files() const {
+  return application() == "medical" || application() == "cifar";
+}
+
+void DataFlags::check() const {
+  const bool files = application() == "medical", generated = !reads_files();
+  validate(generated || images == 0,
+           "--num-images {} has a meaning only with --app synthetic or random", images);
+  validate(!generated || path_of(*this) == kDefaultPath,
+           "--datapath {} has a meaning only with --app medical or cifar", path);
+  validate(!generated || view.fit == "exact",
+           "--fit {} has a meaning only with --app medical or cifar", view.fit);
+  validate(files || (view.level == 0 && view.micrometres == 0),
+           "--level and --mpp have a meaning only with --app medical");
+  validate(val_fraction < 1, "--val-fraction {} leaves nothing to train on; use less than 1",
+           val_fraction);
+}
+
 DataParts open_data(const DataFlags& flags, const DataRequest& request, const Communicator& world) {
-  check_flags(flags);
-  validate(flags.val_fraction < 1, "--val-fraction {} leaves nothing to train on; use less than 1",
-           flags.val_fraction);
   const std::string app = flags.application();
-  if (app == "medical") return open_files(flags, request, world);
-  if (app == "cifar") return open_cifar_files(flags, request);
-  return open_generated(flags, request);
+  DataParts parts = app == "medical" ? open_files(flags, request, world)
+                    : app == "cifar" ? open_cifar_files(flags, request)
+                                     : open_generated(flags, request);
+  if (parts.classes.empty()) parts.classes = request.names;
+  return parts;
 }
 
 }  // namespace mpi4dl

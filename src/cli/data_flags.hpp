@@ -11,24 +11,29 @@ class Communicator;
 
 /// The flags that choose images, for every command that reads some.
 struct DataFlags {
-  std::string app = "synthetic";
+  std::string app;     // empty: files where there is a path, else synthetic
   std::string path;    // empty: ./train
   int64_t images = 0;  // 0: as many as the command wants
   double val_fraction = 0;
   ViewFlags view;
 
   void add_to(CLI::App& command);
+  /// Throws UsageError where flags contradict each other.
+  void check() const;
   /// synthetic, random, cifar or medical, where the reference has numbers.
   std::string application() const;
+  /// Whether images come from files, and not from a generator in the size that is asked for.
+  bool reads_files() const;
 };
 
 /// What a command wants of its images.
 struct DataRequest {
   Shape image = {};  ///< without spatial extents: each file as large as it is
   int64_t classes = 10;
-  uint64_t seed = 1;             ///< of synthetic images
-  int64_t synthetic_images = 1;  ///< where --num-images does not say
-  bool labelled = true;          ///< false: files whose class nobody knows will do
+  uint64_t seed = 1;                    ///< of synthetic images
+  int64_t synthetic_images = 1;         ///< where --num-images does not say
+  bool labelled = true;                 ///< false: images whose class nobody knows will do
+  std::vector<std::string> names = {};  ///< of the classes, where a model knows them
 };
 
 /// Throws UsageError where flags and files do not fit. Collective over the world.

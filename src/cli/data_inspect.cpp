@@ -1,12 +1,13 @@
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include "base/error.hpp"
+#include "base/on_threads.hpp"
 #include "base/units.hpp"
 #include "cli/checks.hpp"
 #include "cli/commands.hpp"
@@ -97,19 +98,11 @@ Finding look_at(const std::string& path, const InspectFlags& flags, const ViewOp
   }
 }
 
-/// Headers wait for the disk more than they compute: more threads than cores.
 std::vector<Finding> look_at_all(const std::vector<ListedImage>& images, const InspectFlags& flags,
                                  const ViewOptions& options) {
-  constexpr size_t kThreads = 8;
   std::vector<Finding> findings(images.size());
-  std::atomic<size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < std::min(kThreads, images.size()); ++i)
-    threads.emplace_back([&] {
-      for (size_t at = next++; at < images.size(); at = next++)
-        findings[at] = look_at(images[at].path, flags, options);
-    });
-  threads.clear();
+  on_threads(images.size(),
+             [&](size_t i) { findings[i] = look_at(images[i].path, flags, options); });
   return findings;
 }
 
@@ -127,6 +120,11 @@ void print_counts(const ImageList& list) {
                 : fmt::format(": {}", count.first);
     std::printf("%s\n", text.c_str());
   }
+  if (!list.unused_columns.empty())
+    std::printf("  columns that are not used: %s\n",
+                fmt::format("{}", fmt::join(list.unused_columns, ", ")).c_str());
+  if (!list.loose.empty())
+    std::printf("  images beside the folders of classes are not used: %s\n", list.loose.c_str());
 }
 
 /// Smallest and largest, by pixels.
@@ -199,7 +197,7 @@ int run_inspect(Session& session, const InspectFlags& flags) {
   if (!session.first()) return 0;
   validate(std::filesystem::exists(flags.path), "there is no file or folder {}", flags.path);
   if (is_cifar(flags.path)) return inspect_cifar(flags);
-  const bool image = !std::filesystem::is_directory(flags.path) && has_image_name(flags.path);
+  const bool image = !std::filesystem::is_directory(flags.path) && is_image_file(flags.path);
   return image ? inspect_image(flags) : inspect_list(flags);
 }
 
@@ -214,17 +212,19 @@ void add_data_inspect(CLI::App& data, Command& chosen) {
   inspect->option_defaults()->always_capture_default();
   inspect->add_option("path", flags->path, "Image, folder, CSV file, or folder of CIFAR-10")
       ->required();
-  inspect->add_option("--image-size", flags->image_size, "Show images at this size: 512 or 512x768")
-      ->default_str("as in the file");
+  default_in_words(inspect->add_option("--image-size", flags->image_size,
+                                       "Show images at this size: 512 or 512x768"),
+                   "as in the file");
   flags->view.add_to(*inspect);
-  inspect->add_option("--num-spatial-parts", flags->parts, "Tiles to cut an image into")
-      ->check(at_least(1))
-      ->default_str("none");
+  default_in_words(
+      inspect->add_option("--num-spatial-parts", flags->parts, "Tiles to cut an image into")
+          ->check(at_least(1)),
+      "none");
   inspect->add_option("--slice-method", flags->slice_method,
                       "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
   inspect->add_flag("--decode", flags->decode, "Read every pixel too, to find damaged files");
   inspect->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_inspect(session, *flags); };
+    chosen.run = [flags](Session& session) { return run_inspect(session, *flags); };
   });
 }
 

@@ -1,11 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "cli/checkpoint_flags.hpp"
 #include "cli/commands.hpp"
 #include "comm/session.hpp"
+#include "storage/replacement_file.hpp"
 #include "storage/safetensors.hpp"
 #include "storage/torch_file.hpp"
 #include "train/checkpoint_folder.hpp"
@@ -18,27 +19,18 @@ struct ExportFlags {
   std::string checkpoint, format, file;
 };
 
-/// Under another name until it is complete: a file of this name is replaced as a whole or not at
-/// all.
 void write_file(const TensorMap& weights, const ExportFlags& flags) {
-  const std::string partial = flags.file + ".partial";
-  try {
-    if (flags.format == "pt") {
-      write_torch_file(partial, weights);
-    } else {
-      write_safetensors(partial, weights);
-    }
-    std::filesystem::rename(partial, flags.file);
-  } catch (const std::exception&) {
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
-    throw;
+  UnfinishedFile file(flags.file);
+  if (flags.format == "pt") {
+    write_torch_file(file.partial(), weights);
+  } else {
+    write_safetensors(file.partial(), weights);
   }
+  publish_durably(file);
 }
 
 int run_export(Session& session, const ExportFlags& flags) {
   session.doing("exporting weights");
-  validate(session.world().size() == 1, "export needs one process only; start it without mpirun");
   const std::unique_ptr<TensorSource> source = open_weights(flags.checkpoint);
   source->check_files();
   TensorMap weights;
@@ -60,10 +52,7 @@ void add_export(CLI::App& app, Command& chosen) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command = app.add_subcommand(
       "export", "Write the weights of a checkpoint to one file that other programs read");
-  command
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "A checkpoint, a folder of checkpoints (the newest one), or a file of weights")
-      ->required();
+  add_checkpoint_flag(*command, flags->checkpoint)->required();
   command
       ->add_option("--to", flags->format,
                    "pt (Python: torch.load(file, weights_only=True)) or safetensors")
@@ -71,7 +60,10 @@ void add_export(CLI::App& app, Command& chosen) {
       ->check(CLI::IsMember({"pt", "safetensors"}));
   command->add_option("--out", flags->file, "The file to write")->required();
   command->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_export(session, *flags); };
+    chosen.check = [](int ranks) {
+      validate(ranks == 1, "export needs one process only; start it without mpirun");
+    };
+    chosen.run = [flags](Session& session) { return run_export(session, *flags); };
   });
 }
 

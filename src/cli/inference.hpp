@@ -3,11 +3,12 @@
 #include <memory>
 #include <string>
 
+#include "cli/bad_images.hpp"
 #include "cli/data_flags.hpp"
 #include "cli/model_flags.hpp"
 #include "cli/parallel_flags.hpp"
 #include "comm/session.hpp"
-#include "train/evaluator.hpp"
+#include "train/examination.hpp"
 
 namespace mpi4dl {
 
@@ -19,20 +20,34 @@ struct InferenceFlags {
   std::string weights;
   std::string part;  // empty: validation where images are held out, else all
   std::string dtype = "float32";
+  BadImageFlag on_bad_image;
+  bool labelled = true;  // images whose class nobody knows are refused
   int64_t batch = 8;
   uint64_t seed = 1;
 
   void add_to(CLI::App& command);
+  /// Throws UsageError where the layout cannot be.
+  void check(int ranks) const;
 };
 
 /// What a trained model says of images.
 struct Inference {
   std::shared_ptr<const Dataset> data;
+  std::vector<std::string> classes;  ///< their names; none where they have numbers alone
   Predictions predictions = {};
+  BadSamples bad = {};  ///< images that could not be read: their predictions mean nothing
   double seconds = 0;
+
+  /// The name of a class, or its number where it has none.
+  std::string class_text(int64_t number) const;
+  /// How many images there are in the predictions.
+  int64_t images() const { return data->size() - std::ssize(bad); }
+  /// " (2 of 40 left out)", or nothing.
+  std::string left_out_text() const;
 };
 
-/// Loads the weights and runs the images through the model. Collective over the world.
-Inference run_inference(Session& session, const InferenceFlags& flags);
+/// Loads the weights and runs the images through the model. Flags that `command` was not given get
+/// the values that the checkpoint was trained with. Collective over the world.
+Inference run_inference(Session& session, InferenceFlags& flags, CLI::App& command);
 
 }  // namespace mpi4dl

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/bad_images.hpp"
 #include "data/loader.hpp"
 
 namespace CLI {
@@ -13,7 +14,7 @@ namespace mpi4dl {
 /// The flags that say how images are read while a model trains.
 struct LoaderFlags {
   int workers = 0;
-  std::string on_bad_image = "fail";
+  BadImageFlag on_bad_image;
   std::string augment = "none";
 
   void add_to(CLI::App& command);

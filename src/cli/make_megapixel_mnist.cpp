@@ -1,13 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
-#include "base/error.hpp"
 #include "base/random.hpp"
 #include "cli/checks.hpp"
+#include "cli/class_folders.hpp"
 #include "cli/commands.hpp"
 #include "comm/session.hpp"
+#include "data/image_writer.hpp"
 #include "data/megapixel_mnist.hpp"
 
 namespace mpi4dl {
@@ -19,21 +19,6 @@ struct MakeFlags {
   MegapixelMnist::Options task;
 };
 
-std::filesystem::path class_folder(const MakeFlags& flags, const std::string& part, int label) {
-  return std::filesystem::path(flags.out) / part / std::to_string(label);
-}
-
-void make_folders(const MakeFlags& flags) {
-  std::error_code failure;
-  validate(!std::filesystem::exists(flags.out) || std::filesystem::is_empty(flags.out, failure),
-           "--out {} is there already and not an empty folder", flags.out);
-  for (const char* part : {"train", "val"})
-    for (int label = 0; label < 10; ++label) {
-      std::filesystem::create_directories(class_folder(flags, part, label), failure);
-      validate(!failure, "cannot make folders in --out {}: {}", flags.out, failure.message());
-    }
-}
-
 /// Ranks take turns.
 void make_part(const MakeFlags& flags, const std::string& part, int64_t count,
                const Communicator& world) {
@@ -42,15 +27,17 @@ void make_part(const MakeFlags& flags, const std::string& part, int64_t count,
   const MegapixelMnist images(read_mnist(flags.mnist, part == "train"), task);
   for (int64_t index = world.rank(); index < count; index += world.size()) {
     const MegapixelMnist::Image image = images.make(index);
-    const auto file = class_folder(flags, part, image.label) / fmt::format("{:05}.tif", index);
-    write_pyramid(file.string(), image.pixels, task.size);
+    const auto folder = class_folder(flags.out, part, std::to_string(image.label));
+    write_pyramid((folder / fmt::format("{:05}.tif", index)).string(), image.pixels, task.size);
   }
 }
 
 int run_make(Session& session, const MakeFlags& flags) {
   session.doing("making images");
   read_mnist(flags.mnist, /*training=*/false);  // before anything is written
-  if (session.first()) make_folders(flags);
+  std::vector<std::string> classes;
+  for (int label = 0; label < 10; ++label) classes.push_back(std::to_string(label));
+  if (session.first()) make_class_folders(flags.out, classes);
   session.world().barrier();
   make_part(flags, "train", flags.count, session.world());
   make_part(flags, "val", flags.validation_count, session.world());
@@ -86,7 +73,7 @@ void add_make_megapixel_mnist(CLI::App& data, Command& chosen) {
       ->check(at_least(0));
   make->add_option("--seed", flags->task.seed, "Of places, patterns and the choice of digits");
   make->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_make(session, *flags); };
+    chosen.run = [flags](Session& session) { return run_make(session, *flags); };
   });
 }
 

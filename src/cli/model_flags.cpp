@@ -8,6 +8,32 @@
 #include "models/registry.hpp"
 
 namespace mpi4dl {
+namespace {
+
+/// A flag that another model has may only say what is its default anyway.
+void check_flags_of_other_models(const ModelOptions& given) {
+  const ModelOptions usual;
+  const auto refuse = [&](const char* model, const std::string& flag, const char* instead) {
+    throw UsageError(fmt::format("{} is about {}, but --model is {}, which has {}", flag, model,
+                                 given.name, instead));
+  };
+  if (given.name == "resnet") {
+    const char* instead = "--depth and --resnet-version";
+    if (given.num_layers != usual.num_layers)
+      refuse("AmoebaNet", fmt::format("--num-layers {}", given.num_layers), instead);
+    if (given.num_filters != usual.num_filters)
+      refuse("AmoebaNet", fmt::format("--num-filters {}", given.num_filters), instead);
+  } else if (given.name == "amoebanet") {
+    const char* instead = "--num-layers and --num-filters";
+    if (given.depth != usual.depth)
+      refuse("ResNet", fmt::format("--depth {}", given.depth), instead);
+    if (given.resnet_version != usual.resnet_version)
+      refuse("ResNet", fmt::format("--resnet-version {}", given.resnet_version), instead);
+    if (given.global_pool_head) refuse("ResNet", "--global-pool-head", instead);
+  }
+}
+
+}  // namespace
 
 void ModelFlags::add_to(CLI::App& command) {
   command.option_defaults()->group("Model");
@@ -28,6 +54,7 @@ void ModelFlags::add_to(CLI::App& command) {
 }
 
 ModelOptions ModelFlags::model() const {
+  check_flags_of_other_models(options);
   validate(options.dropout < 1, "--dropout {} leaves nothing to learn from; use less than 1",
            options.dropout);
   ModelOptions model = options;

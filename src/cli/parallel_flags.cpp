@@ -10,12 +10,14 @@ namespace mpi4dl {
 
 void ParallelFlags::add_to(CLI::App& command) {
   command.option_defaults()->group("Layout");
-  command.add_option("--split-size", options.split_size, "Stages of the model")
-      ->check(at_least(1))
-      ->default_str("1, or one more than spatial stages");
-  command.add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
-      ->check(at_least(0))
-      ->default_str("1 where there are spatial parts");
+  default_in_words(command.add_option("--split-size", options.split_size, "Stages of the model")
+                       ->check(at_least(1)),
+                   "1, or one more than spatial stages");
+  default_in_words(
+      command
+          .add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
+          ->check(at_least(0)),
+      "1 where there are spatial parts");
   command
       .add_option("--num-spatial-parts", options.spatial_parts,
                   "Tiles of each spatial stage: one number, or a list such as 4,2")
@@ -33,6 +35,9 @@ void ParallelFlags::add_to(CLI::App& command) {
 
 void ParallelFlags::add_gems_to(CLI::App& command) {
   command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
+  command.add_option("--parallelism", options.parallelism,
+                     "Run as a benchmark of MPI4DL, with its defaults: layer, spatial, gems or "
+                     "gems-spatial");
 }
 
 std::vector<CellRange> ParallelFlags::cells(const Graph& graph, const Layout& layout) const {
@@ -43,10 +48,14 @@ std::vector<CellRange> ParallelFlags::cells(const Graph& graph, const Layout& la
 void ParallelFlags::check() const {
   check_halo_flags(halo);
   validate(options.stages.empty() || (options.split_size == 0 && options.spatial_size < 0 &&
-                                      options.spatial_parts.empty() && options.local_dp == 1),
-           "--stages {} already says what --split-size, --spatial-size, --num-spatial-parts and "
-           "--local-DP say; give one or the other",
+                                      options.spatial_parts.empty() && options.local_dp == 1 &&
+                                      options.slice_method == "square"),
+           "--stages {} already says what --split-size, --spatial-size, --num-spatial-parts, "
+           "--slice-method and --local-DP say; give one or the other",
            options.stages);
+  validate(!halo.fused || with_defaults(options).spatial_size != 0,
+           "--halo-D2 is about halos of tiles, but no stage has any; the benchmarks in "
+           "benchmarks/spatial_parallelism have them");
 }
 
 void add_halo_flags(CLI::App& command, HaloDesign& halo) {

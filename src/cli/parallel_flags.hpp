@@ -18,7 +18,7 @@ struct ParallelFlags {
   std::vector<int> balance;  ///< cells of each stage; empty: the command chooses
 
   void add_to(CLI::App& command);
-  /// --gems, for commands that go both ways.
+  /// --gems and --parallelism, for commands that go both ways.
   void add_gems_to(CLI::App& command);
   /// Throws UsageError where flags contradict each other.
   void check() const;

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "comm/agreement.hpp"
 #include "comm/memory_meter.hpp"
 
 namespace mpi4dl {
@@ -15,10 +16,14 @@ int64_t most(int64_t mine, const Communicator& world) {
 
 }  // namespace
 
-Reports::Reports(const Session& session, const ReportOptions& options)
-    : session_(session), log_(session.first() ? options.json_log : "") {
-  if (session.first() && !options.run_dir.empty())
-    directory_.emplace(options.run_dir, options.goes_on, options.steps_done, options.config);
+Reports::Reports(const Session& session, const ReportOptions& options) : session_(session) {
+  run_together(session.world(), [&] {
+    if (!session.first()) return;
+    log_.emplace(options.json_log);
+    if (!options.run_dir.empty())
+      directory_.emplace(options.run_dir, options.goes_on, options.steps_done,
+                         RunFiles{options.config, options.replay});
+  });
 }
 
 void Reports::step(StepRecord record, const StepReport& report) {
@@ -26,7 +31,7 @@ void Reports::step(StepRecord record, const StepReport& report) {
   record.resident_bytes = most(resident_bytes(session_.world().context()), session_.world());
   if (!session_.first()) return;
   progress_.step(record);
-  log_.write(record, report);
+  log_->write(record, report);
   if (directory_) directory_->step(record, report);
 }
 

@@ -15,6 +15,7 @@ struct ReportOptions {
   std::string json_log = {};  ///< empty: none
   std::string run_dir = {};   ///< empty: none
   std::string config = {};    ///< for the run directory
+  std::string replay = {};    ///< likewise: flags that repeat the run
   bool goes_on = false;       ///< an earlier run
   int64_t steps_done = 0;     ///< by it
 };
@@ -23,9 +24,10 @@ struct ReportOptions {
 /// first one speaks.
 class Reports {
  public:
+  /// Throws UsageError where a file cannot be written. Collective over the world.
   Reports(const Session& session, const ReportOptions& options);
 
-  /// Collective over the world, as is end_run.
+  /// Collective over the world, as is end_run().
   void step(StepRecord record, const StepReport& report);
   void evaluation(const EvaluationRecord& record);
   void end_epoch();
@@ -38,7 +40,7 @@ class Reports {
   const Session& session_;
   Stopwatch watch_;
   Progress progress_{stdout};
-  StepLog log_;                            // on the first rank
+  std::optional<StepLog> log_;             // on the first rank
   std::optional<RunDirectory> directory_;  // on the first rank
   std::optional<EvaluationRecord> evaluation_;
   int64_t peak_bytes_ = 0;

@@ -1,9 +1,11 @@
 #include "cli/run_config.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/version.hpp"
+#include "cli/config_file.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -19,6 +21,7 @@ Json value_of(const std::string& text) {
 Json value_of(const CLI::Option& option) {
   const bool is_switch = option.get_expected_max() == 0;
   if (is_switch) return option.count() > 0;
+  if (option.count() == 0 && option.get_default_str().empty()) return nullptr;
   if (option.count() == 0) return value_of(option.get_default_str());
   const std::vector<std::string> values = option.reduced_results();
   return value_of(CLI::detail::join(values, ","));
@@ -61,6 +64,15 @@ std::string run_config(const CLI::App& command, const Graph& graph, const Layout
                       {"image", graph.shape(graph.input()).space}}},
                     {"layout", layout_of(layout, cells, flags)}};
   return config.dump(2) + '\n';
+}
+
+std::string replay_config(const CLI::App& command, int ranks) {
+  const std::vector<std::string> results{"run-dir",          "json-log", "checkpoint-dir",
+                                         "checkpoint-every", "keep",     "resume"};
+  return fmt::format("# mpi4dl {}, started in {}; repeats the run:\n# {}mpi4dl --config {} {}\n{}",
+                     kVersion, std::filesystem::current_path().string(),
+                     ranks == 1 ? "" : fmt::format("mpirun -np {} ", ranks), "run.ini",
+                     command.get_name(), config_section(command, results));
 }
 
 }  // namespace mpi4dl

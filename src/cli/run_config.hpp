@@ -13,4 +13,8 @@ namespace mpi4dl {
 std::string run_config(const CLI::App& command, const Graph& graph, const Layout& layout,
                        const std::vector<CellRange>& cells, const TrainingFlags& flags);
 
+/// Returns the flags that repeat the run from its beginning, as a file for --config: those that
+/// were given, but for where results and checkpoints go.
+std::string replay_config(const CLI::App& command, int ranks);
+
 }  // namespace mpi4dl

@@ -1,6 +1,7 @@
 #include "cli/run_directory.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -13,6 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kConfig = "/config.json";
+constexpr const char* kReplay = "/run.ini";
 constexpr const char* kMetrics = "/metrics.jsonl";
 constexpr const char* kSummary = "/summary.json";
 
@@ -31,7 +33,7 @@ std::string lines_until(const std::string& file, int64_t step) {
 }  // namespace
 
 RunDirectory::RunDirectory(std::string folder, bool goes_on, int64_t steps_done,
-                           const std::string& config)
+                           const RunFiles& files)
     : folder_(std::move(folder)) {
   std::error_code failure;
   std::filesystem::create_directories(folder_, failure);
@@ -41,28 +43,24 @@ RunDirectory::RunDirectory(std::string folder, bool goes_on, int64_t steps_done,
            "--resume",
            folder_);
   try {
-    open_files(steps_done, config);
+    open_files(steps_done, files);
   } catch (const Error& error) {
     throw UsageError(fmt::format("cannot write to --run-dir {}: {}", folder_, error.what()));
   }
 }
 
-void RunDirectory::open_files(int64_t steps_done, const std::string& config) {
-  replace_file(folder_ + kConfig, config);
+void RunDirectory::open_files(int64_t steps_done, const RunFiles& files) {
+  replace_file(folder_ + kConfig, files.config);
+  replace_file(folder_ + kReplay, files.replay);
   replace_file(folder_ + kMetrics, lines_until(folder_ + kMetrics, steps_done));
-  metrics_.open(folder_ + kMetrics, std::ios::app);
+  metrics_ = std::make_unique<AppendFile>(folder_ + kMetrics, AppendFile::Start::end);
   board_ = std::make_unique<TensorBoardFile>(folder_, steps_done + 1);
-}
-
-void RunDirectory::write_line(const std::string& line) {
-  metrics_ << line << '\n' << std::flush;
-  ensure(metrics_.good(), "cannot write to {}{}", folder_, kMetrics);
 }
 
 void RunDirectory::step(const StepRecord& record, const StepReport& report) {
   Json line{{"kind", "step"}, {"total_step", record.total_step()}};
   line.update(to_json(record, report));
-  write_line(line.dump());
+  metrics_->append(line.dump() + '\n');
   board_->add(record.total_step(),
               {{"train/loss", record.loss},
                {"train/accuracy", record.accuracy()},
@@ -75,7 +73,7 @@ void RunDirectory::evaluation(const EvaluationRecord& record) {
   Json line{{"kind", "evaluation"}, {"total_step", record.total_step}, {"epoch", record.epoch}};
   line.update(to_json(record.metrics));
   line["seconds"] = record.seconds;
-  write_line(line.dump());
+  metrics_->append(line.dump() + '\n');
   TensorBoardFile::Scalars scalars{{"evaluation/loss", record.metrics.loss},
                                    {"evaluation/accuracy", record.metrics.accuracy}};
   if (const auto area = record.metrics.mean_auc()) scalars.emplace_back("evaluation/auc", *area);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/append_file.hpp"
 #include "report/run_totals.hpp"
 #include "report/tensorboard.hpp"
 #include "train/metrics.hpp"
@@ -29,9 +29,16 @@ struct RunSummary {
   double seconds = 0;
 };
 
+/// What a run writes down when it begins.
+struct RunFiles {
+  std::string config;  ///< config.json
+  std::string replay;  ///< run.ini
+};
+
 /// The folder of a run, which one rank writes:
 ///
 ///     config.json      all flags as they were used, model, layout, version
+///     run.ini          the flags that were given: mpi4dl --config run.ini train repeats the run
 ///     metrics.jsonl    a line for each step and for each evaluation
 ///     events.out.*     the same for TensorBoard
 ///     summary.json     what came out
@@ -40,18 +47,17 @@ class RunDirectory {
   /// A new run wants a folder without another one's files. One that goes on after `steps_done`
   /// steps adds to them, and removes lines of steps that will come again. Throws UsageError where
   /// the folder cannot be used.
-  RunDirectory(std::string folder, bool goes_on, int64_t steps_done, const std::string& config);
+  RunDirectory(std::string folder, bool goes_on, int64_t steps_done, const RunFiles& files);
 
   void step(const StepRecord& record, const StepReport& report);
   void evaluation(const EvaluationRecord& record);
   void end(const RunSummary& summary);
 
  private:
-  void open_files(int64_t steps_done, const std::string& config);
-  void write_line(const std::string& line);
+  void open_files(int64_t steps_done, const RunFiles& files);
 
   std::string folder_;
-  std::ofstream metrics_;
+  std::unique_ptr<AppendFile> metrics_;
   std::unique_ptr<TensorBoardFile> board_;
 };
 

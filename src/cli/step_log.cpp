@@ -7,14 +7,14 @@
 
 namespace mpi4dl {
 
-StepLog::StepLog(const std::string& file) {
-  if (file.empty()) return;
-  out_.open(file);
-  validate(out_.good(), "cannot write to --json-log {}", file);
+StepLog::StepLog(const std::string& file) try {
+  if (!file.empty()) file_.emplace(file, AppendFile::Start::empty);
+} catch (const Error& error) {
+  throw UsageError(fmt::format("--json-log: {}", error.what()));
 }
 
 void StepLog::write(const StepRecord& record, const StepReport& report) {
-  if (out_.is_open()) out_ << to_json(record, report).dump() << "\n" << std::flush;
+  if (file_) file_->append(to_json(record, report).dump() + '\n');
 }
 
 }  // namespace mpi4dl

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <fstream>
+#include <optional>
 #include <string>
 
+#include "base/append_file.hpp"
 #include "report/step_record.hpp"
 #include "train/trainer.hpp"
 
@@ -16,7 +17,7 @@ class StepLog {
   void write(const StepRecord& record, const StepReport& report);
 
  private:
-  std::ofstream out_;
+  std::optional<AppendFile> file_;
 };
 
 }  // namespace mpi4dl

@@ -2,25 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "base/stopwatch.hpp"
 
 namespace mpi4dl {
 
 TrainLoop::TrainLoop(Session& session, Trainer& trainer, Loader& images, AfterStep after,
-                     int64_t epochs)
+                     const Stopping& stopping, int64_t epochs)
     : session_(session),
       trainer_(trainer),
       images_(images),
       after_(after),
+      stopping_(stopping),
       epochs_(epochs),
       steps_(images.steps_of_epoch()) {}
 
 void TrainLoop::run(Position from) {
   for (; from.epoch <= epochs_ && !stopped_; from = {from.epoch + 1, 0}) run_epoch(from);
   after_.reports.end_run();
-  if (stopped_ && session_.first())
-    fmt::print("stopped by a signal; {} has everything up to here\n",
-               after_.checkpoints.path(trainer_.steps()));
+  if (!stopped_ || !session_.first()) return;
+  fmt::print("stopped by a signal; {} has everything up to here\n",
+             after_.checkpoints.path(trainer_.steps()));
+  std::fflush(stdout);  // a launcher may kill this process before it ends by itself
 }
 
 void TrainLoop::run_epoch(Position from) {
@@ -50,12 +54,18 @@ void TrainLoop::after_step(const StepRecord& record, const StepReport& report) {
   stopped_ = report.stop;
   after_.reports.step(record, report);
   if (record.step == record.steps) after_.reports.end_epoch();
-  const bool end = record.epoch == record.epochs && record.step == record.steps;
-  after_.checkpoints.after_step(trainer_, {{record.epoch, record.step}, images_.left_out()}, steps_,
-                                end || stopped_);
+  save(record);
   if (stopped_ || !after_.validation.due(record)) return;
   session_.doing(fmt::format("evaluating after epoch {} step {}", record.epoch, record.step));
   after_.reports.evaluation(after_.validation.run(record));
+  stopped_ = stopping_.agreed();
+  if (stopped_) save(record);
+}
+
+void TrainLoop::save(const StepRecord& record) {
+  const bool end = record.epoch == record.epochs && record.step == record.steps;
+  after_.checkpoints.after_step(trainer_, {{record.epoch, record.step}, images_.left_out()}, steps_,
+                                end || stopped_);
 }
 
 }  // namespace mpi4dl

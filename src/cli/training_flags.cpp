@@ -41,34 +41,39 @@ void TrainingFlags::add_layout_flags(CLI::App& command) {
   command.add_option("--batch-size", batch, "Images of one replica and direction")
       ->check(at_least(1));
   command.add_option("--parts", parts, "Micro-batches of a batch")->check(at_least(1));
-  command.add_option("--times", times, "GEMS: batches per optimizer step")
-      ->check(at_least(1))
-      ->default_str("2 with --gems");
-  command.add_option("--schedule", schedule, "gpipe or 1f1b")
-      ->check(CLI::IsMember({"gpipe", "1f1b"}))
-      ->default_str("1f1b where --parts is above 1");
+  default_in_words(
+      command.add_option("--times", times, "GEMS: batches per optimizer step")->check(at_least(1)),
+      "2 with --gems");
+  default_in_words(command.add_option("--schedule", schedule, "gpipe or 1f1b")
+                       ->check(CLI::IsMember({"gpipe", "1f1b"})),
+                   "1f1b where --parts is above 1");
   command.add_flag("--recompute", trainer.stage.recompute,
                    "Keep only what passes between runs of cells, and run them again for backward");
 }
 
-void TrainingFlags::add_learning_flags(CLI::App& command) {
+void TrainingFlags::add_state_flags(CLI::App& command) {
   command.option_defaults()->group("Learning");
+  add_dtype_flag(command, dtype);
+  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->check(one_of(kOptimizers));
+  command.add_option("--momentum", trainer.optimizer.momentum, "Of SGD")->check(at_least(0));
+}
+
+void TrainingFlags::add_learning_flags(CLI::App& command) {
+  add_state_flags(command);
   command
       .add_option("--batch-norm", batch_norm,
                   "Statistics over the whole image (global), each tile (local) or all replicas")
       ->check(one_of(kScopes));
-  add_dtype_flag(command, dtype);
   command.add_option("--seed", trainer.seed, "Of weights, images and dropout");
   command.add_flag("--fp16-allreduce", trainer.reduction.half,
-                   "Sum gradients over ranks in float16");
-  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->check(one_of(kOptimizers));
-  command.add_option("--momentum", trainer.optimizer.momentum, "Of SGD")->check(at_least(0));
+                   "Gradients travel between nodes as float16, and are summed in float32");
   command.add_option("--weight-decay", trainer.optimizer.weight_decay, "Pull of weights to zero")
       ->check(at_least(0));
-  command
-      .add_option("--clip-norm", trainer.clip_norm, "Shorten gradients that are longer than this")
-      ->check(more_than(0))
-      ->default_str("never");
+  default_in_words(command
+                       .add_option("--clip-norm", trainer.clip_norm,
+                                   "Shorten gradients that are longer than this")
+                       ->check(more_than(0)),
+                   "never");
   command.add_option("--lr", trainer.learning_rate.base, "Learning rate")->check(more_than(0));
   command.add_option("--lr-schedule", rate_kind, "constant, step or cosine")->check(one_of(kRates));
   command.add_option("--lr-warmup", trainer.learning_rate.warmup, "Steps of linear rise")
@@ -82,18 +87,25 @@ void TrainingFlags::add_learning_flags(CLI::App& command) {
 
 void TrainingFlags::check() const {
   parallel.check();
-  validate(times == 0 || parallel.options.gems, "--times {} has a meaning only with --gems", times);
-  validate(schedule.empty() || !parallel.options.gems,
-           "--schedule {} and --gems exclude each other", schedule);
+  validate(times <= 1 || both_ways(),
+           "--times {} is about two directions, but this run has one; runs with --gems have two, "
+           "such as those in benchmarks/gems_master_model",
+           times);
+  validate(schedule.empty() || !both_ways(), "--schedule {} and --gems exclude each other",
+           schedule);
+}
+
+bool TrainingFlags::both_ways() const {
+  return with_defaults(parallel.options).gems;
 }
 
 BatchShape TrainingFlags::batch_shape(const Layout& layout) const {
-  const int default_times = parallel.options.gems ? 2 : 1;
+  const int default_times = both_ways() ? 2 : 1;
   return {batch, parts, times == 0 ? default_times : times, layout.replicas()};
 }
 
 ScheduleKind TrainingFlags::schedule_kind() const {
-  if (parallel.options.gems) return ScheduleKind::gems;
+  if (both_ways()) return ScheduleKind::gems;
   if (!schedule.empty())
     return schedule == "gpipe" ? ScheduleKind::gpipe : ScheduleKind::one_f_one_b;
   return parts > 1 ? ScheduleKind::one_f_one_b : ScheduleKind::gpipe;
@@ -142,6 +154,7 @@ std::string describe_layout(const Graph& graph, const Layout& layout,
   const HaloDesign& halo = flags.parallel.halo;
   if (halo.fused) text += fmt::format(", D2 with {} fused", halo.fused_layers);
   if (flags.trainer.stage.recompute) text += ", recompute";
+  if (flags.trainer.reduction.half) text += ", gradients in float16 between nodes";
   return text + fmt::format(", batch norm {}", flags.batch_norm);
 }
 

@@ -24,13 +24,17 @@ struct TrainingFlags {
   std::string rate_kind = "constant";
   TrainerOptions trainer;
 
-  /// Where the model is and how batches go through it: all that a plan needs.
+  /// Where the model is and how batches go through it.
   void add_layout_flags(CLI::App& command);
-  /// How it learns.
+  /// What decides how much memory its numbers take: all else that a plan needs.
+  void add_state_flags(CLI::App& command);
+  /// How it learns, those included.
   void add_learning_flags(CLI::App& command);
 
   /// Throws UsageError where flags contradict each other.
   void check() const;
+  /// True where batches go through the ranks in two directions.
+  bool both_ways() const;
   BatchShape batch_shape(const Layout& layout) const;
   ScheduleKind schedule_kind() const;
   /// Complete but for what depends on the number of steps.

@@ -18,24 +18,25 @@ Every parse_interval(const std::string& text, bool held_out) {
 }  // namespace
 
 Validation::Validation(const std::string& every, std::shared_ptr<const Dataset> data,
-                       const Layout& layout, const Trainer& trainer,
-                       const EvaluatorOptions& options, const Communicator& world)
-    : every_(parse_interval(every, data != nullptr)), data_(std::move(data)) {
+                       const Layout& layout, const Trainer& trainer, ExaminationOptions options,
+                       const Communicator& world)
+    : every_(parse_interval(every, data != nullptr)) {
   if (every_.count == 0) return;
-  evaluator_ = std::make_unique<Evaluator>(trainer.graph(), layout, trainer.team(),
-                                           trainer.parameters(), options, data_->size(), world);
+  examination_ =
+      std::make_unique<Examination>(std::move(data), trainer.graph(), layout, trainer.team(),
+                                    trainer.parameters(), std::move(options), world);
 }
 
 bool Validation::due(const StepRecord& record) const {
-  return evaluator_ && (every_.due(record.epoch, record.step, record.steps) ||
-                        record.total_step() == record.total_steps());
+  return examination_ && (every_.due(record.epoch, record.step, record.steps) ||
+                          record.total_step() == record.total_steps());
 }
 
 EvaluationRecord Validation::run(const StepRecord& after) {
   const Stopwatch watch;
   EvaluationRecord record{.epoch = after.epoch, .total_step = after.total_step()};
-  SampleBatch images = all_samples(*data_);
-  record.metrics = measure(evaluator_->run(images), *data_);
+  const Predictions found = examination_->run();
+  record.metrics = measure(found, examination_->data(), examination_->bad());
   record.seconds = watch.seconds();
   return record;
 }

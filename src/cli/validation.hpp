@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cli/run_directory.hpp"
-#include "train/evaluator.hpp"
 #include "train/every.hpp"
+#include "train/examination.hpp"
 
 namespace mpi4dl {
 
@@ -16,17 +16,18 @@ class Validation {
   /// `every`: how often; "" is every epoch where images are held out, "never" is never. Throws
   /// UsageError where there are none to look at. Collective over the world.
   Validation(const std::string& every, std::shared_ptr<const Dataset> data, const Layout& layout,
-             const Trainer& trainer, const EvaluatorOptions& options, const Communicator& world);
+             const Trainer& trainer, ExaminationOptions options, const Communicator& world);
 
   /// After this step: it is time, or the run ends here.
   bool due(const StepRecord& record) const;
   /// Collective over the world.
   EvaluationRecord run(const StepRecord& after);
+  /// Images that were left out.
+  int64_t left_out() const { return examination_ ? std::ssize(examination_->bad()) : 0; }
 
  private:
   Every every_;
-  std::shared_ptr<const Dataset> data_;
-  std::unique_ptr<Evaluator> evaluator_;  // null: never
+  std::unique_ptr<Examination> examination_;  // null: never
 };
 
 }  // namespace mpi4dl

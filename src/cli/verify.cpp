@@ -117,10 +117,19 @@ nlohmann::ordered_json make_report(const StepResult& result, const StepResult& e
   return report;
 }
 
+void check(const VerifyFlags& flags, int ranks) {
+  flags.training.check();
+  validate(
+      !flags.training.trainer.reduction.half,
+      "--fp16-allreduce rounds gradients that travel between nodes, so they cannot equal those "
+      "of one rank; verify without it");
+  const Layout layout(flags.training.parallel.options, ranks);
+  build_model(flags.model.model());
+}
+
 int run_verify(Session& session, const VerifyFlags& flags) {
   session.doing("building the model");
   const Communicator& world = session.world();
-  flags.training.check();
   const Layout layout(flags.training.parallel.options, world.size());
   const Graph graph = build_model(flags.model.model());
   const ProofOptions options{flags.training.batch_shape(layout), flags.training.schedule_kind(),
@@ -163,7 +172,8 @@ void add_verify(CLI::App& app, Command& chosen) {
       ->check(at_least(0));
   verify->add_option("--json", flags->json_file, "Write the result to this file");
   verify->callback([flags, &chosen] {
-    chosen = [flags](Session& session) { return run_verify(session, *flags); };
+    chosen.check = [flags](int ranks) { check(*flags, ranks); };
+    chosen.run = [flags](Session& session) { return run_verify(session, *flags); };
   });
 }
 

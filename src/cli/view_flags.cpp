@@ -24,11 +24,13 @@ void ViewFlags::add_to(CLI::App& command) {
                   "resize")
       ->check(CLI::IsMember(kFits));
   command.add_option("--level", level, "Level of a pyramid; 0 is the finest")->check(at_least(0));
-  command
-      .add_option("--mpp", micrometres,
-                  "Micrometres of a pixel, instead of a level: reads the next finer level, resized")
-      ->check(more_than(0))
-      ->default_str("as in the file");
+  default_in_words(
+      command
+          .add_option(
+              "--mpp", micrometres,
+              "Micrometres of a pixel, instead of a level: reads the next finer level, resized")
+          ->check(more_than(0)),
+      "as in the file");
 }
 
 ViewOptions ViewFlags::options(const Extents& canvas) const {

@@ -1,32 +1,20 @@
 #include "comm/block_pool.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 
 #include "base/error.hpp"
 #include "base/memory_units.hpp"
-#include "base/rounding.hpp"
 
 namespace mpi4dl {
-namespace {
-
-/// Sizes come in classes, eight for each power of two, so that what is left of a piece is of use.
-int64_t class_bytes(int64_t bytes) {
-  const int64_t pages = round_up(std::max<int64_t>(bytes, 1), kPage);
-  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(pages)));
-  return round_up(pages, std::max(kPage, power / 8));
-}
-
-}  // namespace
 
 bool BlockPool::holds(int64_t bytes) const {
-  bytes = class_bytes(bytes);
+  bytes = block_bytes(bytes);
   return top_ + bytes <= end_ || free_.lower_bound({bytes, 0}) != free_.end();
 }
 
 BlockPool::Block BlockPool::allocate(int64_t bytes) {
-  bytes = class_bytes(bytes);
+  bytes = block_bytes(bytes);
   used_ += bytes;
   const auto fit = free_.lower_bound({bytes, 0});
   if (fit != free_.end()) return take(pieces_.find(fit->second), bytes);

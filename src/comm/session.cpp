@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/processor.hpp"
+#include "base/stop_signal.hpp"
 #include "comm/agreement.hpp"
 #include "comm/check.hpp"
 #include "comm/shared_memory.hpp"
@@ -84,15 +85,35 @@ Session::Session(const SessionOptions& options) {
   const CoreShare share = core_share(node);
   context_->oversubscribed = share.sharers > share.cores;
   if (options.shared_memory) context_->shared_memory = SharedMemory::create(node);
+  if (context_->shared_memory) expect_failure_in(&context_->shared_memory->asked());
   if (std::getenv("OMP_NUM_THREADS") == nullptr)
     at::set_num_threads(std::max(1, share.cores / share.sharers));
   threads_ = at::get_num_threads();
+  failing_ = std::make_unique<Communicator>(*world_->split(0));
 }
 
 Session::~Session() {
+  expect_failure_in(nullptr);
+  failing_.reset();
   world_.reset();
   context_.reset();
   MPI_Finalize();
+}
+
+/// Whether all ranks come here within a second. Ranks that find the same mistake do, since they
+/// have just agreed on it or read the same command line.
+bool Session::everybody_fails() {
+  constexpr auto kPatience = std::chrono::seconds(1);
+  MPI_Request barrier = MPI_REQUEST_NULL;
+  mpi(MPI_Ibarrier(failing_->handle(), &barrier));
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  int done = 0;
+  while (std::chrono::steady_clock::now() < end) {
+    mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 void Session::fail(const std::exception& error) {
@@ -100,21 +121,27 @@ void Session::fail(const std::exception& error) {
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   const char* sentence = from_torch ? from_torch->what_without_backtrace() : error.what();
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
-  // Often all ranks fail at once, with the same sentence: the first to speak ends the others. All
-  // ranks read the same command line, so the first rank speaks about its use, and about what all
-  // ranks have agreed on.
   const bool shared = usage || dynamic_cast<const CommonError*>(&error) != nullptr;
-  const auto turn = shared ? std::chrono::milliseconds(5000) * std::min(world_->rank(), 1)
-                           : std::chrono::milliseconds(100) * std::min(world_->rank(), 20);
-  std::this_thread::sleep_for(turn);
-  if (context_->shared_memory && !context_->shared_memory->first_to_ask()) {
-    std::this_thread::sleep_for(std::chrono::seconds(5));  // until the speaker ends this rank
-  } else if (usage) {
-    std::fprintf(stderr, "mpi4dl: %s\n", sentence);
-  } else {
-    std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),
-                 world_->size(), context_->doing.c_str(), sentence);
+  const auto speak = [&] {
+    if (usage)
+      std::fprintf(stderr, "mpi4dl: %s\n", sentence);
+    else
+      std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),
+                   world_->size(), context_->doing.c_str(), sentence);
+  };
+  if (shared && everybody_fails()) {
+    if (context_->shared_memory) context_->shared_memory->first_to_ask();  // said: see asked()
+    if (first()) speak();
+    std::fflush(nullptr);
+    MPI_Finalize();
+    std::_Exit(usage ? 2 : 1);
   }
+  // Often all ranks fail at once, with the same sentence: the first to speak ends the others.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100) * std::min(world_->rank(), 20));
+  if (context_->shared_memory && !context_->shared_memory->first_to_ask())
+    std::this_thread::sleep_for(std::chrono::seconds(5));  // until the speaker ends this rank
+  else
+    speak();
   std::fflush(nullptr);
   if (world_->size() > 1) MPI_Abort(MPI_COMM_WORLD, usage ? 2 : 1);
   std::_Exit(usage ? 2 : 1);

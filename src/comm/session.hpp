@@ -35,13 +35,17 @@ class Session {
   /// Says what this rank is about to do, for the sentence of a failure.
   void doing(std::string activity) { context_->doing = std::move(activity); }
 
-  /// Ends the whole job: one rank prints one sentence, then every rank is gone.
-  /// Exit code 2 for a UsageError, 1 for anything else.
+  /// Ends the whole job: one rank prints one sentence, then every rank is gone. Exit code 2 for a
+  /// UsageError, 1 for anything else. Where all ranks fail together they finalize MPI and exit, so
+  /// that the launcher does not report an abort.
   [[noreturn]] void fail(const std::exception& error);
 
  private:
+  bool everybody_fails();
+
   std::shared_ptr<CommContext> context_;
   std::unique_ptr<Communicator> world_;
+  std::unique_ptr<Communicator> failing_;  // the world again, where only ranks that fail meet
   int threads_ = 1;
   int node_ranks_ = 1;
 };

@@ -52,6 +52,8 @@ class SharedMemory : public std::enable_shared_from_this<SharedMemory> {
 
   /// True for the first rank of the node that asks, false for every other.
   bool first_to_ask() const;
+  /// Not zero once a rank of the node has asked.
+  const std::atomic<uint32_t>& asked() const { return peers_.front().entrance->asked; }
 
   /// Bytes of the arena that were ever in use.
   int64_t reserved_bytes() const;

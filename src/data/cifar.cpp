@@ -107,7 +107,8 @@ at::Tensor Cifar::read(int64_t sample, const Box& box) const {
 }
 
 bool is_cifar(const std::string& folder) {
-  return !batches_in(folder).empty();
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::path(folder) / "data_batch_1.bin", ignored);
 }
 
 DataParts open_cifar(const std::string& folder, const Extents& canvas, Fit fit) {
@@ -118,8 +119,10 @@ DataParts open_cifar(const std::string& folder, const Extents& canvas, Fit fit) 
            "binary version of CIFAR-10",
            folder);
   const std::string test = (std::filesystem::path(folder) / "test_batch.bin").string();
-  return {std::make_shared<Cifar>(batches, canvas, fit),
-          std::make_shared<Cifar>(std::vector{test}, canvas, fit)};
+  return {
+      std::make_shared<Cifar>(batches, canvas, fit),
+      std::make_shared<Cifar>(std::vector{test}, canvas, fit),
+      {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}};
 }
 
 }  // namespace mpi4dl

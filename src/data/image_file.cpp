@@ -203,13 +203,12 @@ ImageHeader describe(const std::string& path) {
   const Loader loader = find_loader(path);
   const Image image = load(path, loader);
   const std::string name = text_of(image, VIPS_META_LOADER);
-  ensure(formats.contains(name), "cannot read {}: it is not PNG, JPEG, TIFF or a slide but for {}",
-         path, name);
   check_values(image, path);
   ImageHeader header;
   header.loader = loader.operation;
   header.regions = loader.regions;
-  header.format = formats.at(name);
+  const auto known = formats.find(name);
+  header.format = known != formats.end() ? known->second : name.substr(0, name.rfind("load"));
   header.levels = {size_of(image)};
   header.bands = vips_image_get_bands(image.get());
   header.bits = 8 * static_cast<int>(vips_format_sizeof(vips_image_get_format(image.get())));
@@ -304,6 +303,15 @@ void with_image(const std::string& path, const ImageHeader& header, int level,
            "cannot read {}: it has changed since it was first looked at", path);
     use(raster);
   });
+}
+
+bool is_image_file(const std::string& path) {
+  if (has_image_name(path)) return true;
+  if (std::filesystem::path(path).extension() == ".csv") return false;  // an image for libvips
+  start_libvips();
+  const bool known = vips_foreign_find_load(path.c_str()) != nullptr;
+  vips_error_clear();
+  return known;
 }
 
 bool has_image_name(const std::string& path) {

@@ -12,7 +12,7 @@ namespace mpi4dl {
 
 /// What the header of an image file says.
 struct ImageHeader {
-  std::string format;           ///< "PNG", "JPEG", "TIFF" or "aperio slide"
+  std::string format;           ///< "PNG", "JPEG", "TIFF", "aperio slide", ...
   std::vector<Extents> levels;  ///< stored heights and widths, from the finest to the coarsest
   Extents tile;                 ///< height and width of its tiles, where known
   int bands = 0, bits = 0;      ///< in the file; pixels are always handed over as RGB
@@ -25,10 +25,11 @@ struct ImageHeader {
   Extents shown(int level) const { return orientation.shown(levels.at(level)); }
 };
 
-// Image files, by way of libvips: PNG, JPEG, TIFF and BigTIFF with their pyramids, and through
-// OpenSlide the slides of many vendors. Grey, 16-bit, CMYK and transparent pixels become 8-bit RGB
-// (transparent: over white). A tiled file is read where it is needed; of others, the rows above are
-// decoded and forgotten. A file is open only during a call, and nothing is cached.
+// Image files, by way of libvips: PNG, JPEG, TIFF and BigTIFF with their pyramids, through
+// OpenSlide the slides of many vendors, and what else libvips reads. Grey, 16-bit, CMYK and
+// transparent pixels become 8-bit RGB (transparent: over white). A tiled file is read where it is
+// needed; of others, the rows above are decoded and forgotten. A file is open only during a call,
+// and nothing is cached.
 //
 // Any number of threads may call. Throws Error with the file's name and what is wrong with it, also
 // where a file is damaged or ends too early.
@@ -39,6 +40,10 @@ ImageHeader read_header(const std::string& path);
 /// has failed is tried again alone, because libvips keeps its reasons in one place for all threads.
 void with_image(const std::string& path, const ImageHeader& header, int level,
                 const std::function<void(Raster&)>& use);
+
+/// True if a file is an image or a slide: by its ending or, whatever its name, by what it begins
+/// with.
+bool is_image_file(const std::string& path);
 
 /// True if a file of this name could be an image: by its ending.
 bool has_image_name(const std::string& path);

@@ -71,6 +71,18 @@ Extents ImageFiles::extent(int64_t sample) const {
   return view_of(*header(sample), options_, name(sample)).canvas;
 }
 
+Problem ImageFiles::look_at(int64_t sample) const {
+  auto kind = Problem::Kind::unreadable;
+  try {
+    const auto header = this->header(sample);
+    kind = Problem::Kind::unsuitable;
+    view_of(*header, options_, name(sample));
+    return {};
+  } catch (const Error& error) {
+    return {kind, error.what()};
+  }
+}
+
 at::Tensor ImageFiles::read(int64_t sample, const Box& box) const {
   const auto header = this->header(sample);
   const View view = view_of(*header, options_, name(sample));

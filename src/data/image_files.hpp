@@ -25,6 +25,7 @@ class ImageFiles : public Dataset {
   Extents extent(int64_t sample) const override;
   int64_t label(int64_t sample) const override { return images_.at(sample).label; }
   std::string name(int64_t sample) const override { return images_.at(sample).path; }
+  Problem look_at(int64_t sample) const override;
   at::Tensor read(int64_t sample, const Box& box) const override;
 
  private:

@@ -3,13 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
-#include <optional>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "data/csv.hpp"
+#include "base/utf8.hpp"
+#include "data/image_csv.hpp"
 #include "data/image_file.hpp"
 
 namespace mpi4dl {
@@ -21,10 +21,23 @@ bool hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
+/// The first image right in a folder, by name; empty: none.
+std::string image_beside(const fs::path& folder) {
+  std::string first;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!hidden(name) && has_image_name(name) && !entry.is_directory() &&
+        (first.empty() || name < first))
+      first = name;
+  }
+  return first;
+}
+
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && !hidden(entry.path()))
+    if (entry.is_directory() && !hidden(entry.path()) &&
+        !fs::exists(entry.path().string() + ".mrxs"))  // then it is a part of that slide
       names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
@@ -77,86 +90,35 @@ ImageList list_folder(const fs::path& root) {
     add_classes(root, "val", true, list);
   } else if (!folders.empty()) {
     add_classes(root, "", false, list);
+    list.loose = image_beside(root);
   } else {
     add_images(root, "", ListedImage::kUnknown, false, list);
   }
   validate(!list.images.empty(),
            "{} has neither a folder of images for each class nor images; their names end in {}",
            root.string(), image_endings());
+  for (const std::string& name : list.classes)
+    validate(is_utf8(name), "{}: the name of the class '{}' is not UTF-8; rename its folder",
+             root.string(), name);
   return list;
 }
 
-std::optional<int64_t> whole_number(const std::string& text) {
-  int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// Which column has which meaning.
-struct Columns {
-  size_t path = 0, label = 0, split = 0;
-
-  Columns(const CsvRow& header, const std::string& file) {
-    const std::vector<std::string>& names = header.fields;
-    const auto find = [&](const char* name) {
-      return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    };
-    path = find("path");
-    label = find("label");
-    split = find("split");
-    const size_t known = (path < names.size()) + (label < names.size()) + (split < names.size());
-    validate(path < names.size() && known == names.size(),
-             "the first line of {} is '{}'; it must name the columns path,label or "
-             "path,label,split",
-             file, fmt::join(names, ","));
-  }
-};
-
-ListedImage listed(const CsvRow& row, const Columns& columns, const fs::path& folder,
-                   const std::string& file) {
-  ListedImage image;
-  const std::string& name = row.fields[columns.path];
-  validate(!name.empty(), "{}, line {}: the path is empty", file, row.line);
-  image.path = (folder / name).string();
-  image.key = key_of(name);
-  if (columns.label < row.fields.size()) {
-    const std::string& text = row.fields[columns.label];
-    const auto number = whole_number(text);
-    validate(number && *number >= 0, "{}, line {}: the label '{}' is not a number of a class", file,
-             row.line, text);
-    image.label = *number;
-  }
-  if (columns.split < row.fields.size()) {
-    const std::string& text = row.fields[columns.split];
-    validate(text == "train" || text == "val", "{}, line {}: split is '{}'; use train or val", file,
-             row.line, text);
-    image.validation = text == "val";
-  }
-  return image;
-}
-
-ImageList list_csv(const fs::path& path) {
-  const std::vector<CsvRow> rows = read_csv(path.string());
-  validate(!rows.empty(), "{} is empty; its first line must be path,label", path.string());
-  const Columns columns(rows[0], path.string());
-  ImageList list;
-  list.has_split = columns.split < rows[0].fields.size();
-  for (auto row = rows.begin() + 1; row != rows.end(); ++row) {
-    validate(row->fields.size() == rows[0].fields.size(), "{}, line {}: {} fields instead of {}",
-             path.string(), row->line, row->fields.size(), rows[0].fields.size());
-    list.images.push_back(listed(*row, columns, path.parent_path(), path.string()));
-  }
-  validate(!list.images.empty(), "{} names no images", path.string());
-  return list;
+ImageList list_one(const fs::path& path) {
+  return {.classes = {},
+          .images = {{.path = path.string(), .key = key_of(path.filename().string())}}};
 }
 
 }  // namespace
 
+uint64_t ListedImage::group() const {
+  return patient.empty() ? key : combine_keys(key_of("patient"), key_of(patient));
+}
+
 ImageList list_images(const std::string& path) {
   try {
-    validate(fs::exists(path), "there is no folder or CSV file {}", path);
-    return fs::is_directory(path) ? list_folder(path) : list_csv(path);
+    validate(fs::exists(path), "there is no folder, CSV file or image {}", path);
+    if (fs::is_directory(path)) return list_folder(path);
+    return is_image_file(path) ? list_one(path) : list_csv(path);
   } catch (const fs::filesystem_error& error) {
     throw UsageError(
         fmt::format("cannot look into {}: {}", error.path1().string(), error.code().message()));
@@ -168,14 +130,51 @@ void check_classes(const ImageList& list, int64_t classes, const std::string& pa
   validate(count == 0 || count == classes,
            "{} has {} classes ({}), but --num-classes is {}; use --num-classes {}", path, count,
            fmt::join(list.classes, ", "), classes, count);
-  for (const ListedImage& image : list.images) {
-    validate(image.label != ListedImage::kUnknown,
-             "nothing says which class {} has; use a folder for each class, or a column label in a "
-             "CSV file",
-             image.path);
+  for (const ListedImage& image : list.images)
     validate(image.label < classes,
              "{}: {} has label {}, but with --num-classes {} the largest is {}", path, image.path,
              image.label, classes, classes - 1);
+}
+
+void check_labels(const ImageList& list) {
+  for (const ListedImage& image : list.images)
+    validate(image.label != ListedImage::kUnknown,
+             "nothing says which class {} has; use a folder for each class, or a column label in a "
+             "CSV file; mpi4dl predict needs no classes",
+             image.path);
+}
+
+void match_classes(ImageList& list, const std::vector<std::string>& known,
+                   const std::string& path) {
+  if (list.classes.empty() || known.empty()) return;
+  std::vector<int64_t> places;
+  for (const std::string& name : list.classes) {
+    const auto place = std::find(known.begin(), known.end(), name);
+    validate(place != known.end(),
+             "{} has a class '{}' that the model does not know: its classes are {}; images whose "
+             "class does not matter go into a CSV file without labels, or one folder",
+             path, name, fmt::join(known, ", "));
+    places.push_back(place - known.begin());
+  }
+  for (ListedImage& image : list.images)
+    if (image.label != ListedImage::kUnknown) image.label = places.at(image.label);
+  list.classes = known;
+}
+
+void check_apart(const ImageList& list, const std::vector<bool>& validation,
+                 const std::string& path) {
+  std::unordered_map<std::string, size_t> files, patients;  // the first image of each
+  const auto check = [&](auto& seen, const std::string& key, const std::string& what, size_t i) {
+    const size_t first = seen.try_emplace(key, i).first->second;
+    validate(validation[first] == validation[i],
+             "{}: {} is in the training part and in the validation part ({} and {}); it belongs "
+             "into one of them",
+             path, what, list.images[first].path, list.images[i].path);
+  };
+  for (size_t i = 0; i < list.images.size(); ++i) {
+    const ListedImage& image = list.images[i];
+    check(files, fs::absolute(image.path).lexically_normal().string(), image.path, i);
+    if (!image.patient.empty()) check(patients, image.patient, "patient " + image.patient, i);
   }
 }
 

@@ -12,8 +12,6 @@
 namespace mpi4dl {
 namespace {
 
-constexpr size_t kBoxesPerWorker = 2;  // read or waiting to be used
-
 /// Folders may differ from node to node; files, their classes and their order may not.
 uint64_t hash_of(const Dataset& data, const std::vector<int64_t>& order) {
   uint64_t hash = 0;
@@ -131,7 +129,7 @@ at::Tensor Loader::fetch(const Reading& reading) {
 
 /// Keeps the workers busy with what comes next.
 void Loader::read_ahead() {
-  const size_t most = kBoxesPerWorker * (readings_.empty() ? 0 : options_.workers);
+  const size_t most = LoaderOptions::kBoxesPerWorker * (readings_.empty() ? 0 : options_.workers);
   while (ahead_.size() < most && next_step_.epoch <= options_.epochs) {
     const Reading& reading = readings_[next_reading_];
     const int64_t sample = samples_of(next_step_).at(reading.place);

@@ -19,6 +19,8 @@
 namespace mpi4dl {
 
 struct LoaderOptions {
+  static constexpr size_t kBoxesPerWorker = 2;  ///< read or waiting to be used
+
   int64_t effective_batch = 1;
   int64_t epochs = 1;  ///< nothing is read ahead of their end
   Shape image = {};

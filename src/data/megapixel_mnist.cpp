@@ -1,36 +1,18 @@
 #include "data/megapixel_mnist.hpp"
 
-#include <vips/vips.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <numbers>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
+#include "data/scatter.hpp"
 
 namespace mpi4dl {
 namespace {
 
 constexpr int64_t kSide = Digit::kSide;
 constexpr int kLabels = 10, kSame = 3, kOthers = 2;
-constexpr int kTile = 128;
-
-class Draw {
- public:
-  explicit Draw(uint64_t key) : key_(key) {}
-  double number() { return uniform(key_, counter_++); }
-  /// 0, ..., count - 1.
-  int64_t below(int64_t count) {
-    return static_cast<int64_t>(number() * static_cast<double>(count));
-  }
-
- private:
-  uint64_t key_;
-  uint64_t counter_ = 0;
-};
 
 using Pattern = std::array<uint8_t, kSide * kSide>;
 
@@ -47,29 +29,6 @@ void draw_stroke(Pattern& pattern, Draw& draw) {
     pattern[std::llround(row) * kSide + (mirrored ? kSide - 1 - column : column)] =
         static_cast<uint8_t>(204 + 51 * draw.number());
   }
-}
-
-struct Corner {
-  int64_t row = 0, column = 0;
-
-  bool overlaps(const Corner& other) const {
-    return std::abs(row - other.row) < kSide && std::abs(column - other.column) < kSide;
-  }
-};
-
-/// Places for `count` squares, one after the other wherever there is room; none if that fails.
-std::vector<Corner> scatter(int count, int64_t size, Draw& draw) {
-  constexpr int kAttempts = 1000;
-  std::vector<Corner> corners;
-  for (int attempt = 0; attempt < kAttempts && static_cast<int>(corners.size()) < count;) {
-    const int64_t row = draw.below(size - kSide + 1), column = draw.below(size - kSide + 1);
-    const Corner corner{row, column};
-    const bool free =
-        std::ranges::none_of(corners, [&](const Corner& taken) { return taken.overlaps(corner); });
-    if (free) corners.push_back(corner);
-    attempt = free ? 0 : attempt + 1;
-  }
-  return static_cast<int>(corners.size()) == count ? corners : std::vector<Corner>{};
 }
 
 void paste(const Pattern& pattern, const Corner& corner, int64_t size,
@@ -108,29 +67,13 @@ MegapixelMnist::Image MegapixelMnist::make(int64_t index) const {
     draw_stroke(pattern, draw);
   }
   const auto count = static_cast<int>(patterns.size());
-  std::vector<Corner> corners;
-  for (int attempt = 0; attempt < 20 && corners.empty() && size >= kSide; ++attempt)
-    corners = scatter(count, size, draw);
+  const std::vector<Corner> corners = scatter(count, kSide, size, draw);
   validate(!corners.empty(),
            "a canvas of {0}x{0} has no room for {1} digits and {2} patterns of {3}x{3}; use a "
            "larger --size or a smaller --noise",
            size, kSame + kOthers, options_.noise, kSide);
   for (int i = 0; i < count; ++i) paste(patterns[i], corners[i], size, image.pixels);
   return image;
-}
-
-void write_pyramid(const std::string& path, const std::vector<uint8_t>& pixels, int64_t size) {
-  if (VIPS_INIT("mpi4dl") != 0) throw Error("libvips does not start");
-  VipsImage* image =
-      vips_image_new_from_memory(pixels.data(), pixels.size(), static_cast<int>(size),
-                                 static_cast<int>(size), 1, VIPS_FORMAT_UCHAR);
-  ensure(image != nullptr, "libvips cannot hold an image of {0}x{0}", size);
-  const int failed =
-      vips_tiffsave(image, path.c_str(), "tile", TRUE, "tile_width", kTile, "tile_height", kTile,
-                    "pyramid", TRUE, "depth", VIPS_FOREIGN_DZ_DEPTH_ONEPIXEL, "compression",
-                    VIPS_FOREIGN_TIFF_COMPRESSION_DEFLATE, nullptr);
-  g_object_unref(image);
-  ensure(failed == 0, "cannot write {}: {}", path, vips_error_buffer());
 }
 
 }  // namespace mpi4dl

@@ -36,7 +36,4 @@ class MegapixelMnist {
   std::vector<std::vector<Digit>> by_label_;
 };
 
-/// Writes grey pixels as a tiled TIFF with a pyramid down to one pixel.
-void write_pyramid(const std::string& path, const std::vector<uint8_t>& pixels, int64_t size);
-
 }  // namespace mpi4dl

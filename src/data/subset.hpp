@@ -14,6 +14,7 @@ class Subset : public Dataset {
   Extents extent(int64_t sample) const override { return all_->extent(samples_.at(sample)); }
   int64_t label(int64_t sample) const override { return all_->label(samples_.at(sample)); }
   std::string name(int64_t sample) const override { return all_->name(samples_.at(sample)); }
+  Problem look_at(int64_t sample) const override { return all_->look_at(samples_.at(sample)); }
   at::Tensor read(int64_t sample, const Box& box) const override {
     return all_->read(samples_.at(sample), box);
   }
@@ -24,8 +25,9 @@ class Subset : public Dataset {
 };
 
 /// Which samples to hold out for validation: of each class this fraction, rounded, those whose keys
-/// mix to the smallest numbers. A sample keeps its part when others come and go, but for the few at
-/// the border.
+/// mix to the smallest numbers. Samples with the same key stay together; they count for the class
+/// that most of them have, and the share is as near to the fraction as they allow. A sample keeps
+/// its part when others come and go, but for the few at the border.
 std::vector<bool> hold_out(std::span<const int64_t> labels, std::span<const uint64_t> keys,
                            double fraction);
 

@@ -2,12 +2,26 @@
 
 #include <fmt/ranges.h>
 
+#include <map>
 #include <regex>
+#include <tuple>
 
 #include "base/error.hpp"
 
 namespace mpi4dl {
 namespace {
+
+constexpr int kTiles = 4;   // where flags ask for tiles without saying how many
+constexpr int kSplits = 2;  // of the benchmarks
+
+struct Kind {
+  bool tiles, both_ways;
+};
+
+const std::map<std::string, Kind> kKinds{{"layer", {false, false}},
+                                         {"spatial", {true, false}},
+                                         {"gems", {false, true}},
+                                         {"gems-spatial", {true, true}}};
 
 /// "2x2", "4" (tiles, most square), "b:2" (batch parts) or "b:2x1x2" (both).
 Grid parse_stage(const std::string& text) {
@@ -42,9 +56,20 @@ int number_of_spatial_stages(const ParallelOptions& options) {
 }
 
 int tiles_of(const ParallelOptions& options, int stage) {
-  if (options.spatial_parts.empty()) return 4;
+  if (options.spatial_parts.empty()) return kTiles;
   return options.spatial_parts.size() == 1 ? options.spatial_parts[0]
                                            : options.spatial_parts[stage];
+}
+
+void check_no_tiles(const ParallelOptions& options) {
+  const std::string parts = fmt::format("{}", fmt::join(options.spatial_parts, ","));
+  for (const auto& [flag, given, unasked] :
+       {std::tuple{"--num-spatial-parts", parts, parts.empty() || parts == std::to_string(kTiles)},
+        std::tuple{"--slice-method", options.slice_method, options.slice_method == "square"}})
+    validate(unasked,
+             "{} {} is about tiles, but no stage has any; runs with --spatial-size 1 and "
+             "--num-spatial-parts do, such as those in benchmarks/spatial_parallelism",
+             flag, given);
 }
 
 std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
@@ -52,11 +77,16 @@ std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
   const int splits = options.split_size > 0 ? options.split_size : std::max(1, spatial + 1);
   validate(spatial <= splits, "--spatial-size {} is more than --split-size {}; use at most {}",
            spatial, splits, splits);
+  if (spatial == 0) check_no_tiles(options);
   validate(
       options.spatial_parts.size() <= 1 ||
           static_cast<int>(options.spatial_parts.size()) == spatial,
       "--num-spatial-parts {} names {} stages, but --spatial-size is {}; give one number or {}",
       fmt::join(options.spatial_parts, ","), options.spatial_parts.size(), spatial, spatial);
+  validate(options.local_dp == 1 || spatial < splits,
+           "--local-DP {} is about stages without tiles, but --spatial-size {} gives tiles to all "
+           "of them; use a larger --split-size",
+           options.local_dp, spatial);
   std::vector<Grid> stages;
   for (int stage = 0; stage < splits; ++stage) {
     if (stage < spatial) {
@@ -68,6 +98,16 @@ std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
   return stages;
 }
 
+/// Tiles get a rank behind them for the layers whose images are small, unless the user decides.
+bool adds_a_stage(const ParallelOptions& options) {
+  return options.split_size == 0 && number_of_spatial_stages(options) == 1;
+}
+
+std::vector<Grid> grids(const ParallelOptions& options) {
+  return options.stages.empty() ? stages_from_flags(with_defaults(options))
+                                : parse_stages(options.stages);
+}
+
 std::string arithmetic(const std::vector<Grid>& stages) {
   std::vector<int> sizes;
   for (const Grid& grid : stages) sizes.push_back(grid.size());
@@ -76,12 +116,42 @@ std::string arithmetic(const std::vector<Grid>& stages) {
 
 }  // namespace
 
-Layout::Layout(const ParallelOptions& options, int ranks)
-    : Layout(ranks,
-             options.stages.empty() ? stages_from_flags(options) : parse_stages(options.stages),
-             options.gems) {}
+ParallelOptions with_defaults(ParallelOptions options) {
+  if (options.parallelism.empty()) return options;
+  const auto kind = kKinds.find(options.parallelism);
+  validate(kind != kKinds.end(),
+           "unknown --parallelism '{}'; use layer, spatial, gems or gems-spatial",
+           options.parallelism);
+  const auto [tiles, both_ways] = kind->second;
+  validate(options.stages.empty(), "--stages {} and --parallelism {} exclude each other",
+           options.stages, options.parallelism);
+  validate(both_ways || !options.gems,
+           "--gems is about two directions, but --parallelism {} has one; the benchmarks in "
+           "benchmarks/{} have two",
+           options.parallelism,
+           tiles ? "gems_master_with_spatial_parallelism" : "gems_master_model");
+  validate(tiles || options.spatial_size <= 1,
+           "--spatial-size {} is about tiles, but --parallelism {} has none; the benchmarks in "
+           "benchmarks/spatial_parallelism have them",
+           options.spatial_size, options.parallelism);
+  validate(!tiles || options.spatial_size != 0,
+           "--spatial-size 0 leaves --parallelism {} without tiles; the benchmarks in "
+           "benchmarks/layer_parallelism have none",
+           options.parallelism);
+  if (options.split_size == 0) options.split_size = kSplits;
+  if (!tiles) options.spatial_size = 0;
+  if (options.spatial_size < 0) options.spatial_size = 1;
+  options.gems = both_ways;
+  return options;
+}
 
-Layout::Layout(int ranks, std::vector<Grid> stages, bool gems)
+Layout::Layout(const ParallelOptions& options, int ranks)
+    : Layout(ranks, grids(options), with_defaults(options).gems,
+             adds_a_stage(options) ? "; or give --split-size 1 to keep all layers on "
+                                     "the tiles"
+                                   : "") {}
+
+Layout::Layout(int ranks, std::vector<Grid> stages, bool gems, const std::string& way_out)
     : stages_(std::move(stages)), directions_(gems ? 2 : 1) {
   for (const Grid& grid : stages_) {
     first_position_.push_back(group_size_);
@@ -89,10 +159,10 @@ Layout::Layout(int ranks, std::vector<Grid> stages, bool gems)
   }
   validate(
       ranks % group_size_ == 0,
-      "{} stage{} of {} rank{} need{} a multiple of {} ranks, not {}; start with mpirun -np {}",
+      "{} stage{} of {} rank{} need{} a multiple of {} ranks, not {}; start with mpirun -np {}{}",
       stages_.size(), stages_.size() == 1 ? "" : "s", arithmetic(stages_),
       group_size_ == 1 ? "" : "s", stages_.size() == 1 ? "s" : "", group_size_, ranks,
-      group_size_ * std::max(1, ranks / group_size_));
+      group_size_ * std::max(1, ranks / group_size_), way_out);
   replicas_ = ranks / group_size_;
 }
 

@@ -9,6 +9,9 @@ namespace mpi4dl {
 
 /// The flags that say how a model is spread over ranks, in the vocabulary of MPI4DL.
 struct ParallelOptions {
+  /// What a benchmark of MPI4DL runs, with its defaults: layer, spatial, gems or gems-spatial.
+  /// Empty: what the other flags say.
+  std::string parallelism = {};
   int split_size = 0;     ///< stages; 0: 1 on one rank, 2 where there are spatial parts
   int spatial_size = -1;  ///< leading stages that are spatial; -1: 1 if there are parts
   std::vector<int> spatial_parts =
@@ -18,6 +21,10 @@ struct ParallelOptions {
   std::string stages = {};  ///< the general form, such as "2x2,2x1,b:2,1"; overrides the above
   bool gems = false;
 };
+
+/// Complete where `parallelism` says what the flags leave open. Throws UsageError where a flag asks
+/// for what that kind of run does not have; a flag that says what is the default anyway may stay.
+ParallelOptions with_defaults(ParallelOptions options);
 
 /// What a rank is in one direction.
 struct Role {
@@ -38,7 +45,8 @@ class Layout {
  public:
   /// Throws UsageError, with the arithmetic and the right -np, where the ranks do not fit.
   Layout(const ParallelOptions& options, int ranks);
-  Layout(int ranks, std::vector<Grid> stages, bool gems = false);
+  /// `way_out`: what else a user may do, for the end of that sentence.
+  Layout(int ranks, std::vector<Grid> stages, bool gems = false, const std::string& way_out = "");
 
   const std::vector<Grid>& stages() const { return stages_; }
   int group_size() const { return group_size_; }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/nearest_name.hpp"
 #include "models/amoebanet.hpp"
 #include "models/resnet.hpp"
 
@@ -20,8 +21,8 @@ std::map<std::string, ModelBuilder>& builders() {
 
 Graph build_model(const ModelOptions& options) {
   const auto found = builders().find(options.name);
-  validate(found != builders().end(), "unknown model '{}'; there are {}", options.name,
-           fmt::join(model_names(), ", "));
+  validate(found != builders().end(), "unknown model '{}'{}; there are {}", options.name,
+           suggestion(options.name, model_names()), fmt::join(model_names(), ", "));
   return found->second(options);
 }
 

@@ -147,10 +147,20 @@ std::string to_grid(const Simulation& simulation, int ranks) {
     for (auto at = static_cast<size_t>(span.begin); at < static_cast<size_t>(std::ceil(span.end));
          ++at)
       cells[span.rank][at] = to_string({span.action});
+  std::vector<std::string> names;
+  std::vector<int> rows;  // the first rank of each
+  for (int rank = 0, last = 0; rank < ranks; rank = last + 1) {
+    for (last = rank; last + 1 < ranks && cells[last + 1] == cells[rank];) ++last;
+    names.push_back(last == rank ? fmt::format("rank {}", rank)
+                                 : fmt::format("ranks {}-{}", rank, last));
+    rows.push_back(rank);
+  }
+  const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+  const size_t width = std::max_element(names.begin(), names.end(), shorter)->size();
   std::string text;
-  for (int rank = 0; rank < ranks; ++rank) {
-    text += fmt::format("rank {:>3} |", rank);
-    for (const std::string& cell : cells[rank]) text += fmt::format(" {:<{}}", cell, kWidth);
+  for (size_t row = 0; row < rows.size(); ++row) {
+    text += fmt::format("{:<{}} |", names[row], width);
+    for (const std::string& cell : cells[rows[row]]) text += fmt::format(" {:<{}}", cell, kWidth);
     text += "\n";
   }
   return text;

@@ -37,7 +37,8 @@ struct Simulation {
 Simulation simulate(const Layout& layout, const std::vector<Schedule>& by_rank,
                     const std::vector<StageCost>& costs);
 
-/// One row a rank, one column a unit of time: what runs when.
+/// One row a rank, one column a unit of time: what runs when. Neighbours that do the same share a
+/// row.
 std::string to_grid(const Simulation& simulation, int ranks);
 
 }  // namespace mpi4dl

@@ -10,31 +10,10 @@
 #include "graph/geometry.hpp"
 #include "ops/kernels/cache_bytes.hpp"
 #include "plan/segments.hpp"
+#include "plan/storage_meter.hpp"
 
 namespace mpi4dl {
 namespace {
-
-/// Bytes alive now and at the worst moment.
-struct Meter {
-  int64_t live = 0;
-  int64_t peak = 0;
-};
-
-/// A piece of memory; freed with the last holder, as a tensor's storage is.
-class Storage {
- public:
-  Storage(Meter& meter, int64_t bytes) : meter_(meter), bytes_(bytes) {
-    meter_.live += bytes_;
-    meter_.peak = std::max(meter_.peak, meter_.live);
-  }
-  ~Storage() { meter_.live -= bytes_; }
-  Storage(const Storage&) = delete;
-  Storage& operator=(const Storage&) = delete;
-
- private:
-  Meter& meter_;
-  int64_t bytes_;
-};
 
 /// One holder of a storage, or of a part of it with gaps between its rows.
 struct Held {
@@ -84,7 +63,10 @@ class PaperStep {
     for (const int id : plan_.inputs())
       if (!is_any<Input>(op(id))) received += computed(id).elements() * element_size_;
     for (const int id : plan_.outputs()) sent += owned(id).elements() * element_size_;
-    return {kept_by_cell_.back(), meter_.peak, 2 * received + sent};
+    return {.kept = kept_by_cell_.back(),
+            .peak = meters_.all.peak,
+            .reserved = meters_.ordinary.peak + meters_.shared.peak,
+            .in_transit = 2 * received + sent};
   }
 
   /// What is kept after the forward of each cell, for backward and for later cells.
@@ -92,14 +74,14 @@ class PaperStep {
     for (const int id : plan_.inputs()) values_[id].local = take(computed(id));
     int cell = plan_.cells().first;
     for (const int id : plan_.nodes()) {
-      for (; cell < plan_.graph().node(id).cell; ++cell) kept_by_cell_.push_back(meter_.live);
+      for (; cell < plan_.graph().node(id).cell; ++cell) kept_by_cell_.push_back(meters_.all.live);
       if (plan_.value(id).runs_in_reader) continue;
       keeps_ = !recompute_;
       forward(id, segments_.readers[id]);
       for (const Edge& edge : reads(id)) count_reading(edge.from);
     }
     for (const int id : plan_.outputs()) count_reading(id);
-    kept_by_cell_.resize(plan_.cells().last - plan_.cells().first, meter_.live);
+    kept_by_cell_.resize(plan_.cells().last - plan_.cells().first, meters_.all.live);
     return kept_by_cell_;
   }
 
@@ -109,7 +91,12 @@ class PaperStep {
   };
 
   Held take(const Box& box) { return take_bytes(box.elements() * element_size_); }
-  Held take_bytes(int64_t bytes) { return {std::make_shared<Storage>(meter_, bytes)}; }
+  Held take_bytes(int64_t bytes) {
+    return {std::make_shared<Storage>(meters_.all, meters_.ordinary, bytes)};
+  }
+  Held take_shared(const Box& box) {
+    return {std::make_shared<Storage>(meters_.all, meters_.shared, box.elements() * element_size_)};
+  }
   const Box& computed(int id) const { return plan_.value(id).computed[rank_]; }
   const Box& extended(int id) const { return plan_.value(id).extended[rank_]; }
   const Box& owned(int id) const { return plan_.value(id).owned[rank_]; }
@@ -186,11 +173,11 @@ class PaperStep {
 
   void forward(int id, const Readers& readers) {
     const bool in_room = plan_.value(id).computed_in_room(rank_);
-    if (in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
+    if (in_room) values_[id].extended = take_shared(plan_.value(id).room[rank_]);
     if (!computed(id).empty()) values_[id].local = compute(id, values_[id].extended);
     if (keeps_ && readers.all > 0 && plan_.remade(id, rank_)) makers_.insert(id);
     if (readers.extended == 0) return;
-    if (!in_room) values_[id].extended = take(plan_.value(id).room[rank_]);
+    if (!in_room) values_[id].extended = take_shared(plan_.value(id).room[rank_]);
     if (readers.local == 0) values_[id].local = {};
   }
 
@@ -279,8 +266,8 @@ class PaperStep {
       here.local = {here.extended.storage, here.extended.gaps || extended(id) != owned(id)};
       here.extended = {};
     } else if (returns) {
-      Held returned = take(owned(id));
-      if (!here.extended) here.extended = take(extended(id));
+      Held returned = take_shared(owned(id));
+      if (!here.extended) here.extended = take_shared(extended(id));
       accumulate(here.local, computed(id), owned(id), std::move(returned));
     }
     if (!here.local) here.local = take(computed(id));
@@ -355,7 +342,7 @@ class PaperStep {
   bool recompute_;
   Segments segments_;
   bool keeps_ = true;  // what is run now, for its backward
-  Meter meter_;
+  Meters meters_;
   std::vector<int64_t> kept_by_cell_;
   std::vector<Pair> values_, gradients_;
   std::vector<std::vector<Held>> kept_;

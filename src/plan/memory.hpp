@@ -12,6 +12,9 @@ namespace mpi4dl {
 struct ActivationBytes {
   int64_t kept = 0;  ///< of one micro-batch between its forward and its backward
   int64_t peak = 0;  ///< the most at any moment of one micro-batch
+  /// What allocators hold that keep what is freed, one for memory that other ranks can read (halos)
+  /// and one for the rest: the worst moments of both, in the sizes that they give out.
+  int64_t reserved = 0;
   /// Values from another stage that are expected ahead, their gradients on the way back, and what a
   /// later stage was sent but has not fetched yet.
   int64_t in_transit = 0;

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "geometry/routes.hpp"
+
 namespace mpi4dl {
 
 PipelinePlan::PipelinePlan(const Graph& graph, const std::vector<Grid>& grids,

@@ -20,6 +20,15 @@ int64_t pixels(const Box& box) {
   return product;
 }
 
+/// How many elements both have.
+int64_t overlap(const Box& a, const Box& b) {
+  int64_t elements = 1;
+  for (int axis = a.axes() - 1; axis >= 0 && elements > 0; --axis)
+    elements *= std::max<int64_t>(
+        0, std::min(a[axis].end, b[axis].end) - std::max(a[axis].begin, b[axis].begin));
+  return elements;
+}
+
 }  // namespace
 
 StagePlan::StagePlan(const Graph& graph, const Grid& grid, int64_t batch, const HaloDesign& design,
@@ -94,30 +103,26 @@ Box StagePlan::needed(int node, int input, int rank) const {
   return box;
 }
 
-Routes StagePlan::exchange_routes(int node, int rank) const {
-  return find_routes(one_box_each(values_[node].owned), one_box_each(values_[node].extended), rank);
-}
-
-Routes StagePlan::pooling_routes(int node, int rank) const {
-  return find_routes(one_box_each(values_[node].owned), one_box_each(pooling_parts(*this, node)),
-                     rank);
-}
-
 RankCost StagePlan::cost(int rank) const {
   RankCost cost;
-  const auto count = [&](const std::vector<Route>& routes) {
-    cost.messages += static_cast<int64_t>(routes.size());
-    for (const Route& route : routes) cost.elements_sent += route.elements();
+  const auto count = [&](int64_t elements) {
+    cost.messages += elements > 0 ? 1 : 0;
+    cost.elements_sent += elements;
   };
-  const auto both_ways = [&](const Routes& routes) { count(routes.send), count(routes.receive); };
+  // There, and back with the gradient.
+  const auto count_routes = [&](const std::vector<Box>& owned, const std::vector<Box>& needed) {
+    for (int peer = 0; peer < grid_.size(); ++peer)
+      if (peer != rank)
+        count(overlap(owned[rank], needed[peer])), count(overlap(owned[peer], needed[rank]));
+  };
   for (const int id : nodes_) {
     const Node& node = graph_->node(id);
     const ValuePlan& value = values_[id];
     const int64_t all = flops(*graph_, node, pixels(value.computed[rank]));
     cost.flops += all;
     cost.redundant_flops += all - flops(*graph_, node, pixels(value.owned[rank]));
-    if (value.exchanged()) both_ways(exchange_routes(id, rank));
-    if (is<GlobalAvgPool>(node.op)) both_ways(pooling_routes(id, rank));
+    if (value.exchanged()) count_routes(value.owned, value.extended);
+    if (is<GlobalAvgPool>(node.op)) count_routes(value.owned, pooling_parts(*this, id));
   }
   return cost;
 }

@@ -6,7 +6,6 @@
 
 #include "geometry/box.hpp"
 #include "geometry/grid.hpp"
-#include "geometry/routes.hpp"
 #include "graph/graph.hpp"
 
 namespace mpi4dl {
@@ -116,12 +115,6 @@ class StagePlan {
   /// What `rank` reads of input number `input` to compute its box of `node`, inside the image.
   Box needed(int node, int input, int rank) const;
 
-  /// The messages of `rank` for the exchange of this value.
-  Routes exchange_routes(int node, int rank) const;
-  /// Partial sums of a global pooling travel from tiles to the first one of their batch part:
-  /// backwards along these routes.
-  Routes pooling_routes(int node, int rank) const;
-
   RankCost cost(int rank) const;
 
  private:
@@ -144,7 +137,8 @@ class StagePlan {
 /// One box per rank in the form that redistributions take.
 std::vector<std::vector<Box>> one_box_each(const std::vector<Box>& boxes);
 
-/// The pooled value as every tile that holds a part of `input` sees it: its partial sum.
+/// The pooled value as every tile that holds a part of `input` sees it: its partial sum, which
+/// travels to the first tile of its batch part.
 std::vector<Box> pooling_parts(const StagePlan& plan, int node);
 
 }  // namespace mpi4dl

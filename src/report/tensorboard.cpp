@@ -7,8 +7,6 @@
 #include <bit>
 #include <chrono>
 
-#include "base/error.hpp"
-
 namespace mpi4dl {
 namespace {
 
@@ -78,9 +76,9 @@ uint32_t crc32c(std::string_view bytes) {
 }
 
 TensorBoardFile::TensorBoardFile(const std::string& folder, int64_t first_step)
-    : name_(fmt::format("{}/events.out.tfevents.{:010}.{}.{}", folder, static_cast<int64_t>(now()),
-                        host(), getpid())),
-      out_(name_, std::ios::binary) {
+    : file_(fmt::format("{}/events.out.tfevents.{:010}.{}.{}", folder, static_cast<int64_t>(now()),
+                        host(), getpid()),
+            AppendFile::Start::empty) {
   constexpr int64_t kStart = 1;
   write(0, field(3, std::string("brain.Event:2")));
   write(first_step, field(7, field(1, kStart)));
@@ -96,8 +94,7 @@ void TensorBoardFile::add(int64_t step, const Scalars& scalars) {
 void TensorBoardFile::write(int64_t step, const std::string& what) {
   const std::string event = field(1, now()) + field(2, step) + what;
   const std::string length = raw(static_cast<uint64_t>(event.size()));
-  out_ << length << raw(masked_crc(length)) << event << raw(masked_crc(event)) << std::flush;
-  ensure(out_.good(), "cannot write to {}", name_);
+  file_.append(length + raw(masked_crc(length)) + event + raw(masked_crc(event)));
 }
 
 }  // namespace mpi4dl

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "base/append_file.hpp"
 
 namespace mpi4dl {
 
@@ -28,8 +29,7 @@ class TensorBoardFile {
  private:
   void write(int64_t step, const std::string& what);
 
-  std::string name_;
-  std::ofstream out_;
+  AppendFile file_;
 };
 
 /// The Castagnoli checksum.

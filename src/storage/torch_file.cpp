@@ -4,6 +4,8 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
+#include <exception>
+
 #include "base/error.hpp"
 
 namespace mpi4dl {
@@ -36,8 +38,14 @@ Digest write_torch_file(const std::string& path, const TensorMap& tensors) {
   pickler.stop();
 
   DurableFile file(path);
+  // The archive's destructor writes to its end: it must not see a failure, so that comes later.
+  std::exception_ptr failure;
   caffe2::serialize::PyTorchStreamWriter archive([&](const void* data, size_t bytes) {
-    file.write(data, bytes);
+    try {
+      if (!failure) file.write(data, bytes);
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
     return bytes;
   });
   archive.writeRecord("data.pkl", pickle.data(), pickle.size());
@@ -47,6 +55,7 @@ Digest write_torch_file(const std::string& path, const TensorMap& tensors) {
     archive.writeRecord(fmt::format("data/{}", number++), written.data(), written.sizeInBytes());
   }
   archive.writeEndOfFile();
+  if (failure) std::rethrow_exception(failure);
   return file.finish();
 }
 

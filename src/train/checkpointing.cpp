@@ -1,6 +1,7 @@
 #include "train/checkpointing.hpp"
 
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -55,10 +56,13 @@ void Checkpointing::after_step(const Trainer& trainer, const DataState& done, in
                                bool last) {
   const auto [epoch, step] = done.position;
   if (!enabled() || !(last || options_.every.due(epoch, step, steps))) return;
+  const std::pair now(trainer.steps(), done.position);
+  if (std::exchange(saved_, now) == now) return;
   Manifest about;
   about.data = done;
   if (step == steps) about.data.position = {epoch + 1, 0};
   about.must_match = must_match_;
+  about.classes = options_.classes;
   save_checkpoint(folder_, trainer, std::move(about), world_);
   if (world_.rank() == 0) folder_.prune(trainer.steps(), options_.keep);
 }
@@ -97,16 +101,19 @@ std::string Checkpointing::newest_whole(const std::vector<int64_t>& steps) const
 }
 
 void Checkpointing::check_settings(const Checkpoint& checkpoint) const {
-  Manifest::Settings all = checkpoint.manifest().must_match;
-  all.insert(must_match_.begin(), must_match_.end());
-  for (const auto& [flag, value] : all) {
-    const std::string then = value_of(checkpoint.manifest().must_match, flag);
+  // What an older checkpoint does not mention cannot be compared.
+  for (const auto& [flag, then] : checkpoint.manifest().must_match) {
     const std::string now = value_of(must_match_, flag);
     validate(then == now,
              "{} was trained with {} {}, not {}; use that, or start anew from its weights with "
-             "--weights",
+             "--checkpoint",
              checkpoint.folder(), flag, then, now);
   }
+  const std::vector<std::string>& classes = checkpoint.manifest().classes;
+  validate(classes.empty() || options_.classes.empty() || classes == options_.classes,
+           "{} was trained with the classes {}, not {}; use those images, or start anew from its "
+           "weights with --checkpoint",
+           checkpoint.folder(), fmt::join(classes, ", "), fmt::join(options_.classes, ", "));
 }
 
 }  // namespace mpi4dl

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/checkpoint_io.hpp"
@@ -14,6 +15,7 @@ struct CheckpointOptions {
   Every every = {.count = 1, .unit = Every::Unit::epochs};
   int64_t keep = 3;         ///< how many are left of them
   std::string resume = {};  ///< empty: no; "auto": the newest whole one of the folder; or this one
+  std::vector<std::string> classes = {};  ///< names that checkpoints keep, if there are any
 };
 
 /// When a run writes checkpoints, and where it begins. Every rank has one.
@@ -46,6 +48,8 @@ class Checkpointing {
   Communicator world_;
   std::function<void(const std::string&)> say_;
   CheckpointFolder folder_;
+  std::pair<int64_t, Position> saved_{-1,
+                                      {}};  // the step of the last one, and its place in the data
 };
 
 }  // namespace mpi4dl

@@ -68,10 +68,11 @@ Predictions Evaluator::run(BatchSource& images) {
   return found;
 }
 
-Metrics measure(const Predictions& predictions, const Dataset& data) {
+Metrics measure(const Predictions& predictions, const Dataset& data, const BadSamples& bad) {
   const int64_t classes = predictions.logits.size(1);
-  std::vector<int64_t> labels(data.size());
+  std::vector<int64_t> labels(data.size(), -1);
   for (int64_t i = 0; i < data.size(); ++i) {
+    if (bad.contains(i)) continue;
     labels[i] = data.label(i);
     ensure(labels[i] < classes, "{} has label {}, but the model has {} classes", data.name(i),
            labels[i], classes);

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "data/bad_samples.hpp"
 #include "data/batch_source.hpp"
 #include "pipeline/pipeline.hpp"
 #include "train/metrics.hpp"
@@ -53,7 +54,7 @@ class Evaluator {
   std::unique_ptr<Pipeline> pipeline_;
 };
 
-/// How well these predictions of the data set's images fit their labels.
-Metrics measure(const Predictions& predictions, const Dataset& data);
+/// How well these predictions of the data set's images fit their labels; bad ones do not count.
+Metrics measure(const Predictions& predictions, const Dataset& data, const BadSamples& bad = {});
 
 }  // namespace mpi4dl

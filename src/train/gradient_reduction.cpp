@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <utility>
-
 #include "base/error.hpp"
 
 namespace mpi4dl {
@@ -13,8 +11,8 @@ GradientReduction::GradientReduction(Parameters& parameters, const Communicator&
     : parameters_(parameters),
       holders_(holders),
       options_(options),
-      travels_(options.half || !holders.on_one_node()),
-      slice_(slice(parameters, holders, options)),
+      travels_(!holders.on_one_node()),
+      slice_(slice(parameters, holders)),
       missing_(parameters.cells()),
       bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
@@ -22,41 +20,46 @@ void GradientReduction::add(int cell) {
   ensure(!missing_.empty() && missing_.back() == cell, "cell {} came out of order", cell);
   missing_.pop_back();
   parameters_.begin_gradients_of_cell(cell);
-  if (!travels_ && !missing_.empty()) return;
+  if (!travels_) return;
+  send_sums_on();
   const at::Tensor sums = parameters_.gradient_memory(cell, bucket_end_);
   const bool full = static_cast<int64_t>(sums.nbytes()) >= options_.bucket_bytes;
   if (!full && !missing_.empty()) return;
-  start_bucket(sums, options_.half);
+  start(sums, options_.half ? ShardedReduction::Wire::half : ShardedReduction::Wire::as_it_is);
   bucket_end_ = cell;
 }
 
-void GradientReduction::start_bucket(const at::Tensor& sums, bool half) {
-  if (holders_.size() == 1 || sums.numel() == 0) return;
-  Bucket bucket{sums, half ? sums.to(at::kHalf) : sums, {}};
-  if (travels_) bucket.pending = holders_.start_all_reduce(bucket.travel);
-  buckets_.push_back(std::move(bucket));
+void GradientReduction::start(const at::Tensor& sums, ShardedReduction::Wire wire) {
+  if (sums.numel() > 0) buckets_.emplace_back(sums, holders_, wire);
+}
+
+/// In the order of buckets, which is the same on all ranks.
+void GradientReduction::send_sums_on() {
+  for (ShardedReduction& bucket : buckets_)
+    if (!bucket.advance()) return;
 }
 
 void GradientReduction::finish() {
   while (!missing_.empty()) add(missing_.back());
-  start_bucket(parameters_.statistics_memory(), /*half=*/false);
-  for (Bucket& bucket : buckets_) {
-    if (travels_) {
-      bucket.pending.finish();
-    } else if (slice_ && bucket.sums.data_ptr() == parameters_.gradient_memory().data_ptr()) {
-      holders_.reduce_slice(bucket.sums);
-    } else {
-      holders_.all_reduce(bucket.sums);
-    }
-    if (!bucket.travel.is_same(bucket.sums)) bucket.sums.copy_(bucket.travel);
+  if (travels_) {
+    start(parameters_.statistics_memory(), ShardedReduction::Wire::as_it_is);
+    for (ShardedReduction& bucket : buckets_) bucket.send_on();
+    for (ShardedReduction& bucket : buckets_) bucket.finish();
+    buckets_.clear();
+    return;
   }
-  buckets_.clear();
+  const auto all_reduce = [this](at::Tensor sums) {
+    if (sums.numel() > 0) holders_.all_reduce(sums);
+  };
+  if (slice_)
+    holders_.reduce_slice(parameters_.gradient_memory());
+  else
+    all_reduce(parameters_.gradient_memory());
+  all_reduce(parameters_.statistics_memory());
 }
 
 std::optional<Interval> GradientReduction::slice(const Parameters& parameters,
-                                                 const Communicator& holders,
-                                                 const Options& options) {
-  if (options.half) return std::nullopt;
+                                                 const Communicator& holders) {
   return holders.slice_of(parameters.gradient_memory());
 }
 
@@ -66,7 +69,7 @@ Interval GradientReduction::complete() const {
 
 void reduce(Parameters& parameters, const Communicator& holders) {
   GradientReduction(parameters, holders, {}).finish();
-  if (GradientReduction::slice(parameters, holders, {}))
+  if (GradientReduction::slice(parameters, holders))
     holders.gather_slices(parameters.gradient_memory());
 }
 

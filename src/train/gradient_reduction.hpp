@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/sharded_reduction.hpp"
 #include "ops/parameters.hpp"
 
 namespace mpi4dl {
@@ -13,13 +14,13 @@ namespace mpi4dl {
 ///
 /// Cells come in from the last to the first, as backward finishes them, and travel in buckets while
 /// the rest computes. What did not come, because this rank had nothing to go back through, has
-/// nothing to add but joins in. On one node, unless float16 is asked for, nothing travels: all is
-/// added up in the end, by each rank in its own slice.
+/// nothing to add but joins in. On one node nothing travels: all is added up in the end, by each
+/// rank in its own slice, with all its digits.
 class GradientReduction {
  public:
   struct Options {
     int64_t bucket_bytes = int64_t{4} << 20;
-    bool half = false;  ///< gradients travel as float16
+    bool half = false;  ///< gradients travel between nodes as float16; see ShardedReduction
   };
   GradientReduction(Parameters& parameters, const Communicator& holders, const Options& options);
 
@@ -31,16 +32,11 @@ class GradientReduction {
   /// The gradients whose sums are then complete on this rank: all, or its slice of them.
   Interval complete() const;
   /// That slice; none where every rank has all sums. The first call is collective.
-  static std::optional<Interval> slice(const Parameters& parameters, const Communicator& holders,
-                                       const Options& options);
+  static std::optional<Interval> slice(const Parameters& parameters, const Communicator& holders);
 
  private:
-  struct Bucket {
-    at::Tensor sums;    // shares memory with the parameters
-    at::Tensor travel;  // the same, unless it is compressed
-    Pending pending;
-  };
-  void start_bucket(const at::Tensor& sums, bool half);
+  void start(const at::Tensor& sums, ShardedReduction::Wire wire);
+  void send_sums_on();
 
   Parameters& parameters_;
   const Communicator& holders_;
@@ -49,7 +45,7 @@ class GradientReduction {
   std::optional<Interval> slice_;
   std::vector<int> missing_;  // cells, the next one last
   int bucket_end_ = 0;        // one behind the last cell that is not on its way
-  std::vector<Bucket> buckets_;
+  std::vector<ShardedReduction> buckets_;
 };
 
 /// All cells at once, completely on every rank.

@@ -30,6 +30,7 @@ std::string to_json(const Manifest& manifest) {
             {"step", manifest.step},
             {"data", to_json(manifest.data)},
             {"must_match", manifest.must_match},
+            {"classes", manifest.classes},
             {"files", Json::object()},
             {"tensors", Json::object()}};
   for (const auto& [name, digest] : manifest.files)
@@ -50,6 +51,7 @@ Manifest manifest_from_json(const std::string& text) {
     Manifest manifest{.step = json.at("step"),
                       .data = data_from(json.at("data")),
                       .must_match = json.at("must_match").get<Manifest::Settings>(),
+                      .classes = json.value("classes", std::vector<std::string>()),
                       .files = {},
                       .tensors = {}};
     for (const auto& [name, file] : json.at("files").items())

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "data/position.hpp"
 #include "storage/durable_file.hpp"
@@ -20,9 +21,10 @@ struct Manifest {
     TensorInfo info;
   };
 
-  int64_t step = 0;     ///< optimizer steps done since training began
-  DataState data;       ///< where it goes on
-  Settings must_match;  ///< what a run that goes on must be given again
+  int64_t step = 0;                  ///< optimizer steps done since training began
+  DataState data;                    ///< where it goes on
+  Settings must_match;               ///< what a run that goes on must be given again
+  std::vector<std::string> classes;  ///< their names; none where they have numbers alone
   std::map<std::string, Digest> files;
   std::map<std::string, Tensor> tensors;
 };

@@ -156,9 +156,7 @@ double Trainer::clipping_scale(const std::map<int, GradientReduction>& reduction
 }
 
 bool Trainer::sliced(int stage) const {
-  return GradientReduction::slice(*parameters_.at(stage), team_.holders().at(stage),
-                                  options_.reduction)
-      .has_value();
+  return GradientReduction::slice(*parameters_.at(stage), team_.holders().at(stage)).has_value();
 }
 
 void Trainer::gather_gradients() const {

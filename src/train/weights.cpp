@@ -54,6 +54,12 @@ std::unique_ptr<TensorSource> open_weights(const std::string& path) {
   return std::make_unique<SafetensorsFile>(path);
 }
 
+std::vector<std::string> class_names(const std::string& path) {
+  const std::unique_ptr<TensorSource> weights = open_weights(path);
+  const auto* checkpoint = dynamic_cast<const Checkpoint*>(weights.get());
+  return checkpoint == nullptr ? std::vector<std::string>() : checkpoint->manifest().classes;
+}
+
 void check_weights(const TensorSource& weights, const std::string& path, const Graph& graph) {
   std::set<std::string> known;
   for (const Node& node : graph.nodes())

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "graph/graph.hpp"
 #include "storage/tensor_source.hpp"
@@ -12,6 +14,9 @@ namespace mpi4dl {
 /// checkpoint of a folder; which of them it is, the file itself tells. Throws UsageError where it
 /// is none of them.
 std::unique_ptr<TensorSource> open_weights(const std::string& path);
+
+/// What the classes of these weights are called: a checkpoint may know it.
+std::vector<std::string> class_names(const std::string& path);
 
 /// Whether a tensor of this name belongs to a model. What an optimizer remembers does not, nor the
 /// number of batches that Python's batch norm counts.

@@ -84,7 +84,7 @@ cifar() {
   refuses "$code" "$words" --app cifar --datapath "$data/$path" "$@"
 }
 
-medical 2 "there is no folder or CSV file" gone
+medical 2 "there is no folder, CSV file or image" gone
 medical 2 "has neither a folder of images for each class nor images" empty
 medical 2 "empty_class/c of a class has no images" empty_class
 medical 2 "text_only/a of a class has no images" text_only
@@ -98,7 +98,7 @@ medical 2 "fewer than the effective batch of 2" good --val-fraction 0.9
 medical 2 "the first line of $data/header.csv is 'file;class'" header.csv
 medical 2 "is empty; its first line must be path,label" nothing.csv
 medical 2 "names no images" headline.csv
-medical 2 "line 2: the label 'tumour' is not a number of a class" word.csv
+medical 2 "has 1 classes (tumour), but --num-classes is 2" word.csv
 medical 2 "line 2: the label '-1' is not a number of a class" minus.csv
 medical 2 "has label 2, but with --num-classes 2 the largest is 1" range.csv
 medical 2 "split is 'test'; use train or val" parts.csv
@@ -127,7 +127,8 @@ cifar 2 "an image of CIFAR-10 has 32x32 pixels, not the 64x64" cifar --image-siz
 cifar 2 "--level and --mpp have a meaning only with --app medical" cifar --level 1
 cifar 2 "CIFAR-10 has test_batch.bin for validation" cifar --val-fraction 0.1
 cifar 1 "its label is 77, not below 10" label
-refuses 2 "--datapath x has a meaning only with --app medical or cifar" --datapath x
+refuses 2 "--datapath x has a meaning only with --app medical or cifar" --app synthetic --datapath x
+refuses 2 "there is no folder, CSV file or image x" --datapath x
 refuses 2 "--fit pad has a meaning only with --app medical or cifar" --fit pad
 
 verdict

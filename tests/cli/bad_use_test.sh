@@ -23,6 +23,6 @@ refuses "--frobnicate" --frobnicate
 
 run 30 4 "$MPI4DL"
 expect_exit 2
-expect_one_sentence "subcommand is required"
+expect_one_sentence "mpi4dl needs a command"
 
 verdict

@@ -34,11 +34,11 @@ trains() {
   results+=("$scratch/$name/summary.json")
 }
 
-# evaluates NAME RANKS ARGUMENT...
+# evaluates NAME RANKS ARGUMENT...: the checkpoint says which model.
 evaluates() {
   local name=$1 ranks=$2
   shift 2
-  mpi4dl "$ranks" evaluate "${model[@]}" "${data[@]}" --weights "$weights" --json "$scratch/$name.json" "$@"
+  mpi4dl "$ranks" evaluate --dtype float64 "${data[@]}" --checkpoint "$weights" --json "$scratch/$name.json" "$@"
   expect_exit 0
   expect_text "AUC"
   results+=("$scratch/$name.json")
@@ -48,7 +48,7 @@ evaluates() {
 predicts() {
   local name=$1 ranks=$2
   shift 2
-  mpi4dl "$ranks" predict "${model[@]}" "${data[@]}" --weights "$weights" --out "$scratch/$name.csv" "$@"
+  mpi4dl "$ranks" predict --dtype float64 "${data[@]}" --checkpoint "$weights" --out "$scratch/$name.csv" "$@"
   expect_exit 0
   expect_check predictions "$scratch/$name.csv" "$scratch/one.json"
 }
@@ -75,6 +75,7 @@ every_layout_says_the_same() {
   grep "results agree" "$output"
   predicts one 1
   predicts many 4 --split-size 2 --batch-size 3
+  predicts tiles 5 --num-spatial-parts 4
 }
 
 # A run that goes on adds to its folder; what it had written of steps that come again is gone.
@@ -91,9 +92,12 @@ goes_on() {
 
 complains() {
   local ask=(evaluate "${model[@]}" --weights "$weights")
-  refuses "--weights is required" 2 evaluate "${model[@]}"
+  refuses "--checkpoint is required" 2 evaluate "${model[@]}"
   refuses "there are no weights '/nowhere'" 2 evaluate "${model[@]}" --weights /nowhere
-  refuses "weights of another model" 2 evaluate --model resnet --resnet-version 1 --depth 14 --weights "$weights"
+  refuses "--depth 14 contradicts $weights/step-" 2 evaluate --depth 14 --checkpoint "$weights"
+  mpi4dl 1 export --checkpoint "$weights" --to safetensors --out "$scratch/w.safetensors"
+  refuses "weights of another model" \
+    2 evaluate --model resnet --resnet-version 1 --depth 14 --checkpoint "$scratch/w.safetensors"
   refuses "--part validation: no images are held out" 1 "${ask[@]}" --part validation
   refuses "need a multiple of 5 ranks, not 4" 4 "${ask[@]}" --num-spatial-parts 4
   refuses "--gems" 2 "${ask[@]}" --gems

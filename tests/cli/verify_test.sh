@@ -124,7 +124,7 @@ complains() {
     9 "${v1[@]}" 8 --stages 9x1
   refuses "--fused-layers 2 has a meaning only with --halo-D2" 4 --fused-layers 2
   refuses "a batch of 1 images has no 2 micro-batches" 2 --split-size 2 --parts 2
-  refuses "--times 2 has a meaning only with --gems" 2 --split-size 2 --times 2
+  refuses "--times 2 is about two directions, but this run has one" 2 --split-size 2 --times 2
   refuses "a model of 5 cells cannot be split into 6 stages" 6 "${v1[@]}" 8 --split-size 6
   refuses "1 images cannot be shared by 2 batch parts" 3 --stages 1,b:2
   refuses "--dtype" 2 --dtype int8

@@ -73,11 +73,15 @@ const std::vector<Case> kLossless{
     {"bigtiff.tif", {.save = "tile,tile-width=48,tile-height=48,bigtiff"}},
     {"pages.tif", {.save = "tile,tile-width=32,tile-height=32,pyramid"}},
     {"subifd.tif", {.save = "tile,tile-width=32,tile-height=32,pyramid,subifd"}},
+    {"lossless.webp", {.save = "lossless"}},
+    {"a.ppm"},
     {"sixteen.png", {.sixteen_bits = true}},
     {"sixteen.tif", {.save = "tile,tile-width=32,tile-height=32", .sixteen_bits = true}}};
 
 const std::vector<Case> kLossy{{"a.jpg", {.save = "Q=80"}},
                                {"progressive.jpg", {.save = "interlace"}},
+                               {"a.webp", {}},
+                               {"alpha.webp", {}, 4},
                                {"jpeg.tif", {.save = "tile,compression=jpeg,pyramid"}},
                                {"grey.png", {}, 1},
                                {"grey.jpg", {}, 1},
@@ -301,55 +305,82 @@ TEST(ImageFiles, ThreadsDoNotDisturbEachOther) {
   EXPECT_NE(alone[2], "nothing is wrong");
 }
 
-class RealSlides : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(folder_))
-      GTEST_SKIP() << "no real slides: " << folder_ << " is not there";
-  }
-  std::string path(const char* name) const { return (folder_ / name).string(); }
-
-  std::filesystem::path folder_ = MPI4DL_SHARED_DATA;
-};
-
-TEST_F(RealSlides, AreReadAsOpenSlideReadsThem) {
-  const ImageHeader header = read_header(path("small.svs"));
-  EXPECT_EQ(header.format, "aperio slide");
-  EXPECT_EQ(header.levels, (std::vector<Extents>{{16, 16}}));
-  EXPECT_DOUBLE_EQ(header.micrometres[0], 0.499);
-  std::vector<uint32_t> argb(256);
-  openslide_t* slide = openslide_open(path("small.svs").c_str());
-  ASSERT_NE(slide, nullptr);
-  openslide_read_region(slide, argb.data(), 0, 0, 0, 16, 16);
-  ASSERT_EQ(openslide_get_error(slide), nullptr);
-  openslide_close(slide);
-  const ImageFiles data = files({path("small.svs")});
-  const at::Tensor bytes = bytes_of(read_whole(data));
-  for (int i = 0; i < 16 * 16; ++i) {
-    ASSERT_EQ(argb[i] >> 24, 255U);
-    for (int c = 0; c < 3; ++c)
-      EXPECT_EQ(bytes[c][i / 16][i % 16].item<int>(), (argb[i] >> (16 - 8 * c)) & 255U);
-  }
-  testing::Dice dice(8);
-  expect_parts_of_whole(data, dice, "small.svs");
+/// A slide of three levels, each half as large, as Aperio's scanners write them: tiles of JPEG, and
+/// a description that says who wrote it and how large a pixel is.
+std::string save_slide(const ScratchFolder& folder, const char* name) {
+  const std::string tiff = folder / "slide.tif";  // libvips knows no other ending
+  save_picture(make_picture(152, 208), tiff,
+               {.save = "tile,tile-width=64,tile-height=64,compression=jpeg,pyramid",
+                .description = "Aperio Image Library v1\r\n208x152 (64x64) JPEG/RGB Q=75"
+                               "|AppMag = 20|MPP = 0.4990"});
+  std::filesystem::rename(tiff, folder / name);
+  return folder / name;
 }
 
-TEST_F(RealSlides, BrokenOnesAreNamed) {
+/// Bytes [3, rows, cols] of a level, as OpenSlide itself reads it.
+at::Tensor read_with_openslide(const std::string& path, int level, const Extents& size) {
+  at::Tensor argb = at::empty({size[0], size[1]}, at::kInt);
+  openslide_t* slide = openslide_open(path.c_str());
+  ensure(slide != nullptr, "OpenSlide does not know {}", path);
+  openslide_read_region(slide, reinterpret_cast<uint32_t*>(argb.data_ptr<int>()), 0, 0, level,
+                        size[1], size[0]);
+  const bool failed = openslide_get_error(slide) != nullptr;
+  openslide_close(slide);
+  ensure(!failed, "OpenSlide cannot read {}", path);
+  const auto channel = [&](int bits) { return argb.bitwise_right_shift(bits).bitwise_and(255); };
+  EXPECT_TRUE(channel(24).eq(255).all().item<bool>()) << path << " is transparent somewhere";
+  return at::stack({channel(16), channel(8), channel(0)});
+}
+
+TEST(Slides, AreReadAsOpenSlideReadsThem) {
+  const ScratchFolder folder;
+  const std::string path = save_slide(folder, "small.svs");
+  const ImageHeader header = read_header(path);
+  EXPECT_EQ(header.format, "aperio slide");
+  EXPECT_EQ(header.levels, (std::vector<Extents>{{152, 208}, {76, 104}, {38, 52}}));
+  EXPECT_DOUBLE_EQ(header.micrometres[0], 0.499);
+  EXPECT_DOUBLE_EQ(header.micrometres[1], 0.499);
+  testing::Dice dice(8);
+  for (int level = 0; level < 3; ++level) {
+    const ImageFiles data = files({path}, {.level = level});
+    EXPECT_TRUE(at::equal(bytes_of(read_whole(data)),
+                          read_with_openslide(path, level, header.levels[level])));
+    expect_parts_of_whole(data, dice, "level " + std::to_string(level));
+  }
+}
+
+TEST(Slides, BrokenOnesAreNamed) {
+  using namespace std::string_view_literals;
+  const ScratchFolder folder;
+  // In place of the mark where a tile's pixels begin, one that promises a table.
+  const std::string unreadable = save_slide(folder, "unreadable.svs");
+  testing::replace_in_file(unreadable, "\xff\xda"sv, "\xff\xdb"sv);
+  // The tag of compression: one short number, 1 for none; nobody has ever compressed by 52479.
+  const std::string unopenable = folder / "unopenable.tiff";
+  save_picture(make_picture(20, 20), unopenable, {.save = "tile,compression=none"});
+  testing::replace_in_file(unopenable, "\x03\x01\x03\0\x01\0\0\0\x01\0"sv,
+                           "\x03\x01\x03\0\x01\0\0\0\xff\xcc"sv);
   ::testing::internal::CaptureStderr();
-  for (const char* name : {"unopenable.tiff", "unreadable.svs"}) {
-    const ImageFiles data = files({path(name)});
+  for (const std::string& path : {unreadable, unopenable}) {
+    const ImageFiles data = files({path});
     const std::string sentence = sentence_of([&] { read_whole(data); });
-    EXPECT_TRUE(sentence.starts_with("cannot read " + path(name) + ": ")) << sentence;
+    EXPECT_TRUE(sentence.starts_with("cannot read " + path + ": ")) << sentence;
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(RealSlides, PyramidsHaveTheirLevels) {
-  EXPECT_EQ(read_header(path("boxes.tiff")).levels.size(), 4U);
+TEST(Slides, PyramidsHaveTheirLevels) {
+  const ScratchFolder folder;
+  const std::string path = folder / "pyramid.tiff";
+  save_picture(make_picture(250, 300), path,
+               {.save = "tile,tile-width=64,tile-height=64,pyramid,compression=deflate,"
+                        "predictor=horizontal,profile=srgb"});
+  EXPECT_EQ(read_header(path).levels,
+            (std::vector<Extents>{{250, 300}, {125, 150}, {62, 75}, {31, 37}}));
   testing::Dice dice(9);
   for (int level = 0; level < 4; ++level)
-    expect_parts_of_whole(files({path("boxes.tiff")}, {.level = level}), dice, "boxes.tiff");
+    expect_parts_of_whole(files({path}, {.level = level}), dice, "level " + std::to_string(level));
 }
 
 }  // namespace

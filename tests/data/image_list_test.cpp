@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "data/csv.hpp"
 #include "support/test_images.hpp"
 
@@ -52,6 +53,7 @@ TEST(ImageList, FoldersAreClassesInTheOrderOfTheirNames) {
   EXPECT_EQ(list.images[0].path, folder / "normal/x/y.svs");
   EXPECT_EQ(list.images[1].path, folder / "tumour/a.JPG");
   EXPECT_FALSE(list.has_split);
+  EXPECT_EQ(list.loose, "loose.png");
 }
 
 TEST(ImageList, TrainAndValAreParts) {
@@ -72,8 +74,36 @@ TEST(ImageList, ImagesAloneHaveNoClass) {
   touch(folder / "1.png");
   const ImageList list = list_images(folder.path());
   EXPECT_EQ(labels_of(list), (std::vector<int64_t>{ListedImage::kUnknown}));
-  EXPECT_NE(sentence_of([&] { check_classes(list, 2, "it"); }).find("nothing says which class"),
+  EXPECT_EQ(list.classes, std::vector<std::string>{});
+  EXPECT_NO_THROW(check_classes(list, 2, "it"));
+  EXPECT_NE(sentence_of([&] { check_labels(list); }).find("nothing says which class"),
             std::string::npos);
+}
+
+// The folder beside a MIRAX slide holds its pixels; it is not a class.
+TEST(ImageList, AFolderMayBePartOfASlide) {
+  const ScratchFolder folder;
+  for (const char* name : {"a.mrxs", "a/Slidedat.ini", "b.png"}) touch(folder / name);
+  const ImageList list = list_images(folder.path());
+  ASSERT_EQ(list.images.size(), 2U);
+  EXPECT_EQ(list.images[0].path, folder / "a.mrxs");
+  EXPECT_EQ(labels_of(list), (std::vector<int64_t>{ListedImage::kUnknown, ListedImage::kUnknown}));
+}
+
+// By its ending, or by what it begins with.
+TEST(ImageList, OneFileIsAnImage) {
+  const ScratchFolder folder;
+  touch(folder / "far.svs");
+  save_picture(testing::make_picture(4, 5), folder / "a.png");
+  std::filesystem::rename(folder / "a.png", folder / "scan.0017");
+  for (const char* name : {"far.svs", "scan.0017"}) {
+    const ImageList list = list_images(folder / name);
+    ASSERT_EQ(list.images.size(), 1U);
+    EXPECT_EQ(list.images[0].path, folder / name);
+    EXPECT_EQ(list.images[0].label, ListedImage::kUnknown);
+  }
+  touch(folder / "model.pt", std::string("PK\3\4\0\0,\0", 8));
+  expect_refused(folder / "model.pt", "is neither an image that libvips knows nor a CSV file");
 }
 
 TEST(ImageList, KeysDoNotDependOnWhereTheFolderIs) {
@@ -94,6 +124,37 @@ TEST(ImageList, ReadsCsvFiles) {
   EXPECT_TRUE(list.has_split);
 }
 
+TEST(ImageList, LabelsOfCsvFilesMayBeNames) {
+  const ScratchFolder folder;
+  touch(folder / "list.csv", "path,label\n1.png,tumour\n2.png,normal\n3.png,\n4.png,tumour\n");
+  const ImageList list = list_images(folder / "list.csv");
+  EXPECT_EQ(list.classes, (std::vector<std::string>{"normal", "tumour"}));
+  EXPECT_EQ(labels_of(list), (std::vector<int64_t>{1, 0, ListedImage::kUnknown, 1}));
+  touch(folder / "nan.csv", "path,label\n1.png,nan\n2.png,10th\n3.png,infinite\n");
+  EXPECT_EQ(list_images(folder / "nan.csv").classes,
+            (std::vector<std::string>{"10th", "infinite", "nan"}));
+  touch(folder / "numbers.csv", "path,label\n1.png,10\n2.png,2\n3.png,\n");
+  EXPECT_EQ(list_images(folder / "numbers.csv").classes, std::vector<std::string>{});
+  EXPECT_EQ(labels_of(list_images(folder / "numbers.csv")),
+            (std::vector<int64_t>{10, 2, ListedImage::kUnknown}));
+  touch(folder / "paths.csv", "path\n1.png\n2.png\n");
+  EXPECT_EQ(labels_of(list_images(folder / "paths.csv")),
+            std::vector<int64_t>(2, ListedImage::kUnknown));
+}
+
+TEST(ImageList, CsvFilesMayHaveFurtherColumns) {
+  const ScratchFolder folder;
+  touch(folder / "list.csv",
+        "scanner,Path, label ,stain,PATIENT\nA,1.png,0,HE,p1\nB,2.png,1,HE,p2\nB,3.png,1,HE,\n");
+  const ImageList list = list_images(folder / "list.csv");
+  EXPECT_EQ(labels_of(list), (std::vector<int64_t>{0, 1, 1}));
+  EXPECT_EQ(list.images[1].path, folder / "2.png");
+  EXPECT_EQ(list.images[1].patient, "p2");
+  EXPECT_EQ(list.unused_columns, (std::vector<std::string>{"scanner", "stain"}));
+  EXPECT_NE(list.images[0].group(), list.images[1].group());
+  EXPECT_EQ(list.images[2].group(), list.images[2].key);  // whose it is, nobody says
+}
+
 TEST(ImageList, ChecksClasses) {
   const ImageList folders{{"a", "b"}, {{"a/1.png", 0}, {"b/1.png", 1}}, false};
   EXPECT_NO_THROW(check_classes(folders, 2, "it"));
@@ -105,20 +166,67 @@ TEST(ImageList, ChecksClasses) {
             std::string::npos);
 }
 
+TEST(ImageList, ClassesOfAModelAreMatchedByName) {
+  const std::vector<std::string> known{"benign", "normal", "tumour"};
+  ImageList some{{"benign", "tumour"}, {{"1", 1}, {"2", 0}, {"3", ListedImage::kUnknown}}, false};
+  match_classes(some, known, "it");
+  EXPECT_EQ(labels_of(some), (std::vector<int64_t>{2, 0, ListedImage::kUnknown}));
+  EXPECT_EQ(some.classes, known);
+  ImageList others{{"cat", "dog"}, {{"1", 0}}, false};
+  EXPECT_NE(sentence_of([&] { match_classes(others, known, "it"); })
+                .find("it has a class 'cat' that the model does not know: its classes are benign, "
+                      "normal, tumour"),
+            std::string::npos);
+  ImageList numbers{{}, {{"1", 2}}, false};
+  match_classes(numbers, known, "it");
+  EXPECT_EQ(numbers.images[0].label, 2);
+  match_classes(others, {}, "it");  // a model that knows no names
+  EXPECT_EQ(others.classes, (std::vector<std::string>{"cat", "dog"}));
+}
+
+TEST(ImageList, FilesAndPatientsAreInOnePart) {
+  const auto sentence = [](const std::vector<ListedImage>& images) {
+    std::vector<bool> validation;
+    for (const ListedImage& image : images) validation.push_back(image.validation);
+    return sentence_of([&] { check_apart({{}, images, true}, validation, "it"); });
+  };
+  const auto image = [](const char* path, bool validation, const char* patient = "") {
+    return ListedImage{.path = path, .validation = validation, .patient = patient};
+  };
+  EXPECT_EQ(sentence({image("a", false), image("b", true), image("a", false)}), "nothing is wrong");
+  EXPECT_EQ(sentence({image("a", false), image("x/../a", true)}),
+            "it: x/../a is in the training part and in the validation part (a and x/../a); it "
+            "belongs into one of them");
+  EXPECT_EQ(sentence({image("a", false, "p1"), image("b", true, "p2"), image("c", true, "p1")}),
+            "it: patient p1 is in the training part and in the validation part (a and c); it "
+            "belongs into one of them");
+}
+
+TEST(Utf8, IsWellFormed) {
+  for (const char* good : {"", "tumour", "tum\xc3\xb6r", "\xe7\x99\x8c", "\xf0\x9f\x94\xac"})
+    EXPECT_TRUE(is_utf8(good)) << good;
+  for (const char* bad : {"tum\xf6r", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80",
+                          "\xf4\x90\x80\x80", "\x80", "\xe7\x99"})
+    EXPECT_FALSE(is_utf8(bad)) << bad;
+}
+
 TEST(ImageList, SaysWhatIsWrong) {
   const ScratchFolder folder;
-  expect_refused(folder / "nothing", "there is no folder or CSV file");
+  expect_refused(folder / "nothing", "there is no folder, CSV file or image");
   expect_refused(folder.path(), "neither a folder of images for each class nor images");
   const auto refused = [&](const std::string& text, const std::string& words) {
     touch(folder / "list.csv", text);
     expect_refused(folder / "list.csv", words);
   };
   refused("", "is empty");
-  refused("file,class\na.png,1\n", "is 'file,class'; it must name the columns path,label");
+  refused("file,class\na.png,1\n", "is 'file,class'; it must name the columns: path and");
+  refused("path,label,Path\na.png,1,b.png\n", "names the column path twice");
   refused("label\n1\n", "is 'label'; it must name");
   refused("path,label\n", "names no images");
   refused("path,label\na.png,1\nb.png\n", "line 3: 1 fields instead of 2");
-  refused("path,label\na.png,one\n", "line 2: the label 'one' is not a number of a class");
+  refused("path,label\na.png,one\nb.png,\nc.png,7\n",
+          "line 4 has the number of a class for a label and line 2 the name of one");
+  refused("path,label\na.png,tum\xf6r\n", "line 2: the label 'tum\xf6r' is not UTF-8");
   refused("path,label\na.png,-1\n", "the label '-1' is not a number of a class");
   refused("path,label\na.png,1.5\n", "the label '1.5' is not a number of a class");
   refused("path,label\n,1\n", "line 2: the path is empty");

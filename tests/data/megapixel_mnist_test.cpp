@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "data/image_writer.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace mpi4dl::testing {

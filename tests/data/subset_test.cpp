@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
 
 #include "base/random.hpp"
 #include "data/synthetic.hpp"
@@ -28,6 +32,64 @@ TEST(HoldOut, TakesTheShareOfEachClass) {
   int changed = 0;
   for (size_t i = 0; i < held.size(); ++i) changed += held[i] != later[i] ? 1 : 0;
   EXPECT_LE(changed, 1);
+}
+
+/// What a fraction of each class was before samples could belong together.
+std::vector<bool> hold_out_singles(const std::vector<int64_t>& labels,
+                                   const std::vector<uint64_t>& keys, double fraction) {
+  std::map<int64_t, std::vector<size_t>> classes;
+  for (size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(i);
+  std::vector<bool> held(labels.size());
+  for (auto& [label, samples] : classes) {
+    std::stable_sort(samples.begin(), samples.end(),
+                     [&](size_t a, size_t b) { return mix(keys[a]) < mix(keys[b]); });
+    const auto count = std::llround(fraction * static_cast<double>(samples.size()));
+    for (long long i = 0; i < count; ++i) held[samples[i]] = true;
+  }
+  return held;
+}
+
+TEST(HoldOut, SplitsOfSamplesAloneStayAsTheyWere) {
+  for (uint64_t trial = 0; trial < 300; ++trial) {
+    std::vector<int64_t> labels;
+    std::vector<uint64_t> keys;
+    for (uint64_t i = 0; i < mix(trial) % 80; ++i) {
+      labels.push_back(static_cast<int64_t>(combine_keys(trial, i) % 4) - 1);
+      keys.push_back(combine_keys(trial + 1000, i));
+    }
+    const double fraction = static_cast<double>(trial % 21) / 20;  // halves among the targets
+    EXPECT_EQ(hold_out(labels, keys, fraction), hold_out_singles(labels, keys, fraction)) << trial;
+  }
+}
+
+TEST(HoldOut, KeepsSamplesOfAKeyTogether) {
+  for (uint64_t trial = 0; trial < 50; ++trial) {
+    std::vector<int64_t> labels;
+    std::vector<uint64_t> keys;
+    std::map<uint64_t, std::set<bool>> parts;
+    for (uint64_t patient = 0; patient < 60; ++patient)
+      for (uint64_t i = 0; i <= combine_keys(trial, patient) % 5; ++i) {  // up to 5 images each
+        labels.push_back(patient % 3 == 0 ? 1 : 0);
+        keys.push_back(combine_keys(trial + 7, patient));
+      }
+    const std::vector<bool> held = hold_out(labels, keys, 0.25);
+    std::array<double, 2> images{}, held_images{};
+    for (size_t i = 0; i < keys.size(); ++i) {
+      parts[keys[i]].insert(held[i]);
+      ++images[labels[i]];
+      if (held[i]) ++held_images[labels[i]];
+    }
+    for (const auto& [key, sides] : parts) EXPECT_EQ(sides.size(), 1U);
+    for (int label : {0, 1}) EXPECT_NEAR(held_images[label], 0.25 * images[label], 2.5) << label;
+  }
+}
+
+TEST(HoldOut, PatientsOfSeveralClassesStayWhole) {
+  const std::vector<int64_t> labels{0, 1, 1, 0, 0, 1};
+  const std::vector<uint64_t> keys{5, 5, 5, 8, 8, 8};
+  const std::vector<bool> held = hold_out(labels, keys, 0.5);
+  for (const size_t i : {1, 2}) EXPECT_EQ(held[i], held[0]);
+  for (const size_t i : {4, 5}) EXPECT_EQ(held[i], held[3]);
 }
 
 TEST(Split, EverySampleIsInOnePart) {

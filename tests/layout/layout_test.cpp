@@ -32,6 +32,44 @@ TEST(Layout, CountsRanksAsTheReferenceDoes) {
   EXPECT_EQ(Layout({.split_size = 5, .spatial_size = 1}, 8).group_size(), 8);
 }
 
+// What its parser assumes where a script is given no flags.
+TEST(Layout, HasTheDefaultsOfEachBenchmark) {
+  const auto stages = [](const ParallelOptions& options) { return Layout(options, 0).stages(); };
+  const std::vector<Grid> layers{{1, 1, 1}, {1, 1, 1}}, tiles{{1, 2, 2}, {1, 1, 1}};
+  EXPECT_EQ(stages({.parallelism = "layer"}), layers);
+  EXPECT_EQ(stages({.parallelism = "gems"}), layers);
+  EXPECT_EQ(stages({.parallelism = "spatial"}), tiles);
+  EXPECT_EQ(stages({.parallelism = "gems-spatial"}), tiles);
+  EXPECT_EQ(Layout({.parallelism = "gems", .split_size = 5}, 5).directions(), 2);
+  EXPECT_EQ(Layout({.parallelism = "gems-spatial", .split_size = 5}, 8).directions(), 2);
+  EXPECT_EQ(Layout({.parallelism = "spatial", .split_size = 3, .spatial_size = 2}, 9).directions(),
+            1);
+}
+
+// One parser serves all of them, so that flags of tiles arrive at a benchmark that has none.
+TEST(Layout, AcceptsFlagsAtTheirDefaultsAndRefusesOthersByNamingTheBenchmark) {
+  const auto tiles = [](int spatial_size, std::vector<int> parts, std::string slice) {
+    return ParallelOptions{.parallelism = "layer",
+                           .spatial_size = spatial_size,
+                           .spatial_parts = std::move(parts),
+                           .slice_method = std::move(slice)};
+  };
+  EXPECT_EQ(complaint(tiles(1, {4}, "square"), 2), "");
+  for (const ParallelOptions& options :
+       {tiles(1, {9}, "square"), tiles(1, {4}, "vertical"), tiles(2, {4}, "square"),
+        tiles(1, {4, 4}, "square"), ParallelOptions{.slice_method = "vertical"},
+        ParallelOptions{.spatial_size = 0, .spatial_parts = {2}}})
+    EXPECT_NE(complaint(options, 2).find("benchmarks/spatial_parallelism"), std::string::npos);
+  EXPECT_EQ(complaint({.parallelism = "spatial", .spatial_size = 0}, 2),
+            "--spatial-size 0 leaves --parallelism spatial without tiles; the benchmarks in "
+            "benchmarks/layer_parallelism have none");
+  EXPECT_EQ(complaint({.parallelism = "layer", .gems = true}, 2),
+            "--gems is about two directions, but --parallelism layer has one; the benchmarks in "
+            "benchmarks/gems_master_model have two");
+  EXPECT_NE(complaint({.parallelism = "layer", .stages = "2"}, 2), "");
+  EXPECT_NE(complaint({.parallelism = "diagonal"}, 2), "");
+}
+
 TEST(Layout, PlacesTilesOfEachStageInARow) {
   const Layout layout({.split_size = 2, .spatial_parts = {4}}, 10);
   EXPECT_EQ(layout.replicas(), 2);

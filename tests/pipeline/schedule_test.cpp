@@ -99,8 +99,15 @@ TEST(Simulator, NoticesAMicroBatchThatIsForgotten) {
 TEST(Simulator, PrintsAGrid) {
   const Simulation played = play(pipeline(2), gpipe, 1);
   EXPECT_EQ(to_grid(played, 2),
-            "rank   0 | F0   .    .    .    B0   B0  \n"
-            "rank   1 | .    F0   B0   B0   .    .   \n");
+            "rank 0 | F0   .    .    .    B0   B0  \n"
+            "rank 1 | .    F0   B0   B0   .    .   \n");
+}
+
+TEST(Simulator, DrawsNeighboursThatDoTheSameInOneRow) {
+  const Layout layout({.stages = "3x4,1"}, 13);
+  EXPECT_EQ(to_grid(play(layout, gpipe, 1), 13),
+            "ranks 0-11 | F0   .    .    .    B0   B0  \n"
+            "rank 12    | .    F0   B0   B0   .    .   \n");
 }
 
 }  // namespace

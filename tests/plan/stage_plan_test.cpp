@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "geometry/routes.hpp"
 #include "graph/geometry.hpp"
 #include "models/amoebanet.hpp"
 #include "models/resnet.hpp"
@@ -107,13 +108,19 @@ TEST(StagePlan, NoTapOfAWindowReadsAPixelThatTheTileDoesNotHave) {
   });
 }
 
+/// The messages of a rank for the exchange of a value.
+Routes exchange_routes(const StagePlan& plan, int id, int rank) {
+  return find_routes(one_box_each(plan.value(id).owned), one_box_each(plan.value(id).extended),
+                     rank);
+}
+
 TEST(StagePlan, OwnersFillEveryExchangedBox) {
   for_all_plans([](const StagePlan& plan) {
     for (const int id : plan.nodes()) {
       if (!plan.value(id).exchanged()) continue;
       SCOPED_TRACE(plan.graph().node(id).name);
       for (int rank = 0; rank < plan.grid().size(); ++rank) {
-        const Routes routes = plan.exchange_routes(id, rank);
+        const Routes routes = exchange_routes(plan, id, rank);
         int64_t filled = elements(routes.local);
         for (const Route& route : routes.receive) filled += route.elements();
         ASSERT_EQ(filled, plan.value(id).extended[rank].elements());
@@ -131,7 +138,7 @@ TEST(StagePlan, BothEndsOfAMessageAgree) {
       if (!plan.value(id).exchanged()) continue;
       Mail sent, received;
       for (int rank = 0; rank < plan.grid().size(); ++rank) {
-        const Routes routes = plan.exchange_routes(id, rank);
+        const Routes routes = exchange_routes(plan, id, rank);
         for (const Route& route : routes.send) sent[{rank, route.peer}] = route.boxes;
         for (const Route& route : routes.receive) received[{route.peer, rank}] = route.boxes;
       }

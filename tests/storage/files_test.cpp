@@ -1,8 +1,17 @@
-// Tensors survive the way to a disk and back, and what is not a file of tensors is refused.
+// Tensors survive the way to a disk and back, what is not a file of tensors is refused, and what
+// cannot be written leaves nothing but a reason.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <filesystem>
+
+#include "base/append_file.hpp"
 #include "base/error.hpp"
+#include "base/stop_signal.hpp"
+#include "storage/folder_lock.hpp"
+#include "storage/replacement_file.hpp"
 #include "storage/safetensors.hpp"
 #include "storage/torch_file.hpp"
 #include "support/scratch.hpp"
@@ -106,6 +115,92 @@ TEST(DurableFile, SaysWhatFailed) {
             "cannot create '/nowhere/file': No such file or directory");
   EXPECT_EQ(failure([] { write_durably("/dev/full", "text"); }),
             "cannot write '/dev/full': No space left on device");
+}
+
+/// While it lives, no file may become longer than so many bytes.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ignore_file_size_signal();
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(TorchFile, SaysWhatFailedWhereverThatIs) {
+  const testing::Scratch scratch;
+  write_torch_file(scratch / "whole", samples());
+  const int64_t size = file_size(scratch / "whole");
+  for (int64_t bytes = 0; bytes < size; bytes += size / 50) {
+    const FileSizeLimit limit(bytes);
+    EXPECT_EQ(failure([&] { write_torch_file(scratch / "cut", samples()); }),
+              "cannot write '" + (scratch / "cut") + "': File too large")
+        << bytes;
+  }
+}
+
+TEST(ReplacementFile, ReplacesAllOrNothing) {
+  const testing::Scratch scratch;
+  replace_file(scratch / "a", "old");
+  {
+    const FileSizeLimit limit(4);
+    EXPECT_EQ(failure([&] { replace_file(scratch / "a", "new text"); }),
+              "cannot write '" + (scratch / "a.partial") + "': File too large");
+  }
+  EXPECT_EQ(read_text(scratch / "a"), "old");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "a.partial"));
+  replace_file(scratch / "a", "new text");
+  EXPECT_EQ(read_text(scratch / "a"), "new text");
+}
+
+TEST(ReplacementFile, WritesToADeviceItself) {
+  replace_file("/dev/null", "text");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_FALSE(std::filesystem::exists("/dev/null.partial"));
+}
+
+TEST(UnfinishedFile, IsRemovedForASignal) {
+  const testing::Scratch scratch;
+  UnfinishedFile file(scratch / "a");
+  write_durably(file.partial(), "half");
+  write_durably(scratch / "b", "whole");
+  remove_unfinished_files();
+  EXPECT_FALSE(std::filesystem::exists(file.partial()));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "b"));
+}
+
+TEST(AppendFile, LeavesNoPartOfARecord) {
+  const testing::Scratch scratch;
+  {
+    AppendFile file(scratch / "a", AppendFile::Start::empty);
+    file.append("one\n");
+    const FileSizeLimit limit(6);
+    EXPECT_EQ(failure([&] { file.append("two\n"); }),
+              "cannot write '" + (scratch / "a") + "': File too large");
+  }
+  EXPECT_EQ(read_text(scratch / "a"), "one\n");
+  AppendFile(scratch / "a", AppendFile::Start::end).append("three\n");
+  EXPECT_EQ(read_text(scratch / "a"), "one\nthree\n");
+}
+
+TEST(FolderLock, KeepsOthersOutAndSaysWhoHasIt) {
+  const testing::Scratch scratch;
+  {
+    const FolderLock first("--flag", scratch / "new", ".lock");
+    EXPECT_EQ(first.weakness(), "");
+    const FolderLock other("--flag", scratch / "new", ".other");
+    const std::string sentence = failure([&] { FolderLock("--flag", scratch / "new", ".lock"); });
+    EXPECT_NE(sentence.find(
+                  fmt::format("--flag {} is in use by process {} on ", scratch / "new", getpid())),
+              std::string::npos)
+        << sentence;
+  }
+  const FolderLock again("--flag", scratch / "new", ".lock");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -76,6 +77,8 @@ void save_picture(const Picture& picture, const std::string& path, const SaveOpt
       return vips_cast(in, out, VIPS_FORMAT_FLOAT, nullptr);
     });
   vips_image_set_int(image.get(), VIPS_META_ORIENTATION, options.orientation);
+  if (!options.description.empty())
+    vips_image_set_string(image.get(), VIPS_META_IMAGEDESCRIPTION, options.description.c_str());
   const std::string name = options.save.empty() ? path : path + "[" + options.save + "]";
   check(vips_image_write_to_file(image.get(), name.c_str(), nullptr));
 }
@@ -89,6 +92,18 @@ void damage_file(const std::string& path, int64_t from) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(from);
   for (int i = 0; i < 64; ++i) file.put(static_cast<char>(mix(i)));
+}
+
+void replace_in_file(const std::string& path, std::string_view bytes, std::string_view others) {
+  ensure(bytes.size() == others.size(), "{} bytes cannot replace {}", others.size(), bytes.size());
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  std::string content = text.str();
+  size_t place = content.find(bytes);
+  ensure(place != std::string::npos, "{} does not hold the bytes to replace", path);
+  for (; place != std::string::npos; place = content.find(bytes, place + bytes.size()))
+    content.replace(place, bytes.size(), others);
+  std::ofstream(path, std::ios::binary) << content;
 }
 
 }  // namespace mpi4dl::testing

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/scratch_folder.hpp"
@@ -24,9 +25,10 @@ Picture make_picture(int height, int width, int bands = 3);
 
 /// How a picture is saved. The ending of its name chooses the format.
 struct SaveOptions {
-  std::string save = {};   ///< options of libvips' saver: "tile,tile-width=32,pyramid"
-  int orientation = 1;     ///< as EXIF counts
-  double micrometres = 0;  ///< of a pixel; 0: not said
+  std::string save = {};         ///< options of libvips' saver: "tile,tile-width=32,pyramid"
+  int orientation = 1;           ///< as EXIF counts
+  double micrometres = 0;        ///< of a pixel; 0: not said
+  std::string description = {};  ///< of a TIFF: by it OpenSlide knows whose slide it is
   bool sixteen_bits = false;
   bool floats = false;
   bool cmyk = false;
@@ -39,5 +41,8 @@ void truncate_file(const std::string& path, double share);
 
 /// Overwrites 64 bytes of a file.
 void damage_file(const std::string& path, int64_t from);
+
+/// Overwrites some bytes, which must occur in the file, with as many others wherever they occur.
+void replace_in_file(const std::string& path, std::string_view bytes, std::string_view others);
 
 }  // namespace mpi4dl::testing

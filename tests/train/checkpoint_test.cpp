@@ -194,6 +194,31 @@ TEST(Checkpointing, GoesOnWhereTheDataWere) {
   EXPECT_THROW(other.resume(training.trainer), UsageError);
 }
 
+TEST(Checkpointing, KeepsTheNamesOfClasses) {
+  const Graph graph = tiny_model();
+  const Scratch scratch;
+  const auto quiet = [](const std::string&) {};
+  CheckpointOptions options{.folder = scratch / "run", .resume = "auto"};
+  options.classes = {"normal", "tumour \u00e4"};
+  Training training(graph, Layout(world().size(), {Grid{}}), adam(at::kFloat));
+  Checkpointing(options, {}, world(), quiet)
+      .after_step(training.trainer, {{1, 1}}, /*steps=*/5, /*last=*/true);
+  EXPECT_EQ(Checkpoint(scratch / "run/step-00000000").manifest().classes, options.classes);
+  EXPECT_NO_THROW(Checkpointing(options, {}, world(), quiet).resume(training.trainer));
+  options.classes = {};  // numbers, as in checkpoints that know no names
+  EXPECT_NO_THROW(Checkpointing(options, {}, world(), quiet).resume(training.trainer));
+  options.classes = {"cat", "dog"};
+  EXPECT_THROW(Checkpointing(options, {}, world(), quiet).resume(training.trainer), UsageError);
+}
+
+TEST(Manifest, OfAnEarlierVersionHasNoNamesOfClasses) {
+  std::string text = to_json(Manifest{});
+  const std::string field = " \"classes\": [],\n";
+  ASSERT_NE(text.find(field), std::string::npos) << text;
+  text.erase(text.find(field), field.size());
+  EXPECT_EQ(manifest_from_json(text).classes, std::vector<std::string>{});
+}
+
 TEST(ShareOut, GivesEachWriterAboutAsMuch) {
   EXPECT_EQ(share_out({5, 1, 3, 1}, 2), (std::vector<int>{0, 1, 1, 1}));
   EXPECT_EQ(share_out({}, 3), std::vector<int>{});

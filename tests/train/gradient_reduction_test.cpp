@@ -3,12 +3,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "support/scoped.hpp"
 #include "support/world.hpp"
 #include "train/optimizer.hpp"
 
 namespace mpi4dl {
 namespace {
 
+using testing::Scoped;
 using testing::world;
 
 Graph three_cells() {
@@ -136,15 +138,35 @@ TEST(GradientReduction, RanksOfANodeShareTheUpdate) {
     }
 }
 
-TEST(GradientReduction, CompressesGradientsToHalfButNotStatistics) {
+/// A gradient with more digits than float16 has, and statistics that sum up to as many.
+void expect_digits(Parameters& parameters, double expected) {
+  for (const auto& [name, gradient] : parameters.gradients())
+    EXPECT_TRUE(gradient.eq(expected).all().item<bool>()) << name << gradient;
+}
+
+TEST(GradientReduction, GradientsTravelAsHalfButStatisticsDoNot) {
+  const Scoped<std::shared_ptr<SharedMemory>> apart(world().context().shared_memory, nullptr);
+  const Communicator nodes = *world().split(0);
+  const Graph graph = three_cells();
+  for (const int64_t bucket_bytes : {1, 500, 1 << 30}) {
+    Parameters parameters = some_sums(graph);
+    GradientReduction reduction(parameters, nodes, {.bucket_bytes = bucket_bytes, .half = true});
+    for (const int cell : {2, 1, 0}) reduction.add(cell);
+    reduction.finish();
+    expect_sums(parameters);
+    for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1 + 1e-5);
+    GradientReduction(parameters, nodes, {.bucket_bytes = bucket_bytes, .half = true}).finish();
+    expect_digits(parameters, world().size() == 1 ? 1 + 1e-5 : world().size());
+  }
+}
+
+TEST(GradientReduction, GradientsOfRanksOfANodeKeepAllDigits) {
   const Graph graph = three_cells();
   Parameters parameters = some_sums(graph);
-  for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1 + 1e-5);
+  for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1 + 0x1p-40);
   GradientReduction reduction(parameters, world(), {.half = true});
   reduction.finish();
-  if (world().size() == 1) return;
-  for (const auto& [name, gradient] : parameters.gradients())
-    EXPECT_TRUE(gradient.eq(world().size()).all().item<bool>()) << name;
+  expect_digits(parameters, world().size() * (1 + 0x1p-40));
 }
 
 }  // namespace

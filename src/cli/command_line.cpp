@@ -1,0 +1,142 @@
+#include "cli/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "base/version.hpp"
+#include "cli/checks.hpp"
+#include "cli/command_names.hpp"
+#include "cli/config_file.hpp"
+#include "comm/session.hpp"
+
+namespace mpi4dl {
+namespace {
+
+void list_below(const CLI::App& command, const std::string& prefix, std::string& text) {
+  for (const CLI::App* below : command.get_subcommands({})) {
+    const std::string name = prefix + below->get_name();
+    if (command_names(*below).empty())
+      text += fmt::format("  {:<26} {}\n", name, below->get_description());
+    else
+      list_below(*below, name + " ", text);
+  }
+}
+
+bool lacks_command(const CLI::App& command) {
+  return !command_names(command).empty();
+}
+
+std::string sentence_about_unknown(const CLI::App& command, const std::string& word) {
+  const std::string name = full_name(command);
+  const std::string flag = word.substr(0, word.find('='));
+  if (word.starts_with("-"))
+    return fmt::format("{} has no flag {}{}; see {} --help", name, flag,
+                       suggestion(flag, flag_names(command)), name);
+  if (lacks_command(command))
+    return fmt::format("{} has no command {}{}", name, word,
+                       suggestion(word, command_names(command)));
+  return fmt::format("{} does not expect '{}'; see {} --help", name, word, name);
+}
+
+}  // namespace
+
+CommandLine::CommandLine()
+    : app_("Trains convolutional networks on images too large for one device, across MPI ranks."),
+      timeout_(SessionOptions{}.timeout_seconds) {
+  app_.name("mpi4dl");
+  app_.require_subcommand(1);
+  app_.fallthrough();
+  app_.set_version_flag("--version", std::string("mpi4dl ") + kVersion);
+  app_.add_option("--timeout", timeout_,
+                  "Seconds that a rank waits for another before the job ends")
+      ->check(more_than(0))
+      ->capture_default_str();
+  app_.add_option("--allocator", allocator_,
+                  "Memory of tensors: caching keeps freed blocks, in huge pages; system does not")
+      ->check(CLI::IsMember({"caching", "system"}))
+      ->capture_default_str();
+  app_.set_config("--config", "", "Read flags from this file: [train] batch-size=4");
+  app_.config_formatter(std::make_shared<ConfigFile>(app_));
+  add_commands();
+}
+
+void CommandLine::add_commands() {
+  add_train(app_, chosen_);
+  add_evaluate(app_, chosen_);
+  add_predict(app_, chosen_);
+  add_plan(app_, chosen_);
+  add_export(app_, chosen_);
+  add_verify(app_, chosen_);
+  CLI::App* data = app_.add_subcommand("data", "Make data sets and look at them");
+  data->require_subcommand(1);
+  add_make_glyphs(*data, chosen_);
+  add_make_megapixel_mnist(*data, chosen_);
+  add_cut_patches(*data, chosen_);
+  add_data_inspect(*data, chosen_);
+  CLI::App* bench = app_.add_subcommand("bench", "Measure this machine and this system");
+  bench->require_subcommand(1);
+  add_bench_halo(*bench, chosen_);
+  add_bench_train(*bench, chosen_);
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv, const Launch& launch) {
+  if (argc > 1 && std::string(argv[1]) == "help") return show_help(argc, argv, launch);
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return launch.rank == 0 ? app_.exit(help) : 0;
+  } catch (const CLI::ParseError& error) {
+    explain(error, launch);
+  }
+  return std::nullopt;
+}
+
+std::string CommandLine::list_of_commands() const {
+  std::string text = "Commands, each with a --help of its own:\n";
+  list_below(app_, "", text);
+  return text;
+}
+
+/// `mpi4dl help` lists the commands, `mpi4dl help bench halo` is `mpi4dl bench halo --help`.
+std::optional<int> CommandLine::show_help(int argc, char** argv, const Launch& launch) {
+  const CLI::App* command = &app_;
+  for (int i = 2; i < argc; ++i) {
+    const auto names = command_names(*command);
+    const auto found = std::find(names.begin(), names.end(), argv[i]);
+    validate(found != names.end(), "{} has no command {}{}; see mpi4dl help", full_name(*command),
+             argv[i], suggestion(argv[i], names));
+    command = command->get_subcommand(*found);
+  }
+  if (launch.rank != 0) return 0;
+  fmt::print("{}", command == &app_ ? app_.get_description() + "\n\n" + list_of_commands()
+                                    : command->help(full_name(*command->get_parent())));
+  return 0;
+}
+
+/// CLI11 says what is missing before it says what it did not understand, though a typing error is
+/// often the reason for both.
+std::string CommandLine::sentence_about(const CLI::ParseError& error) const {
+  const CLI::App& command = innermost(app_);
+  const std::vector<std::string> unknown = app_.remaining(/*recurse=*/true);
+  if (!unknown.empty()) return sentence_about_unknown(command, unknown[0]);
+  if (!lacks_command(command))
+    return fmt::format("{}; see {} --help", error.what(), full_name(command));
+  return fmt::format("{} needs a command: {}", full_name(command),
+                     CLI::detail::join(command_names(command), ", "));
+}
+
+void CommandLine::explain(const CLI::ParseError& error, const Launch& launch) const {
+  const auto config_file = [&] { return app_.get_config_ptr()->as<std::string>(); };
+  if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr)
+    throw ConfigFileError(fmt::format("--config {}, {}", config_file(), error.what()));
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr)
+    throw ConfigFileError(fmt::format("--config {}: there is no such file", config_file()));
+  if (launch.rank == 0 && lacks_command(innermost(app_)))
+    fmt::print(stderr, "{}\n", list_of_commands());
+  throw UsageError(sentence_about(error));
+}
+
+}  // namespace mpi4dl

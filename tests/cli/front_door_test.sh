@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# What a stranger types, how the program ends, and the sentence that he reads: nothing succeeds
+# silently. One row a mistake.
+. "$(dirname "$0")/../support/program.sh"
+
+rows=$(realpath "$(dirname "$0")/front_door")
+cd "$scratch" || exit 1
+on=1  # ranks of the rows that follow; 1 is without a launcher
+
+# row CODE SENTENCE ARGUMENT...: `mpi4dl ARGUMENT...` ends with CODE; a failure says one sentence.
+row() {
+  local code=$1 sentence=$2
+  shift 2
+  if [ "$on" = 1 ]; then
+    what="mpi4dl $*"
+    timeout --kill-after=5 60 "$MPI4DL" "$@" >"$output" 2>&1 </dev/null
+    status=$?
+  else
+    run 60 "$on" "$MPI4DL" "$@"
+  fi
+  expect_exit "$code"
+  if [ "$code" = 0 ]; then expect_text "$sentence"; else expect_one_sentence "$sentence"; fi
+}
+
+# --- Commands and flags ---
+
+row 2 "mpi4dl needs a command: train, evaluate"
+row 2 "mpi4dl has no command trian (did you mean train?)" trian
+expect_text "bench halo"  # the list of commands
+row 2 "mpi4dl bench needs a command: halo, train" bench
+row 2 "mpi4dl bench has no command hallo (did you mean halo?)" bench hallo
+row 2 "mpi4dl data has no command frobnicate" data frobnicate
+row 2 "mpi4dl has no command trian (did you mean train?)" help trian
+row 0 "Commands, each with a --help of its own" help
+row 0 "--num-spatial-parts" help train
+row 0 "--halo-len" help bench halo
+row 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 4
+row 2 "mpi4dl train has no flag --halo-d3 (did you mean --halo-D2?)" train --halo-d3
+row 2 "mpi4dl evaluate has no flag --chekpoint (did you mean --checkpoint?)" evaluate --chekpoint x
+row 2 "mpi4dl train does not expect 'folder'" train folder
+row 2 "--batch-size: zero is not a number of at least 1" train --batch-size zero
+row 2 "unknown model 'resnt' (did you mean resnet?); there are amoebanet, resnet" train --model resnt
+
+# --- Config files ---
+
+printf '[train]\nbatch-sise = 4\n' >key.ini
+row 2 "--config key.ini, line 2: mpi4dl train has no flag batch-sise (did you mean batch-size?)" \
+  --config key.ini train
+printf '# mine\n\n[trian]\n' >section.ini
+row 2 "--config section.ini, line 3: [trian] is not a command (did you mean train?)" \
+  --config section.ini train
+printf '[evaluate]\nbatch = 4\n' >other.ini
+row 2 "--config other.ini, line 2: mpi4dl evaluate has no flag batch" --config other.ini train
+printf '{"train": {"batch-size": 4}}\n' >config.json
+row 2 "--config config.json, line 1: this looks like JSON" --config config.json train
+head -c 400 /dev/zero | tr '\0' '\377' >bytes.ini
+row 2 "--config bytes.ini, line 1: " --config bytes.ini train
+printf '[train]\nmodel = resnet\nmodel = resnet\n' >twice.ini
+row 2 "--config twice.ini, line 3: model stands here a second time" --config twice.ini train
+printf '[train]\nbatch-size = many\n' >value.ini
+row 2 "--config value.ini, line 2: --batch-size: many is not a number" --config value.ini train
+printf '[train]\nhalo-D2 = maybe\n' >switch.ini
+row 2 "--config switch.ini, line 2: halo-D2 is a switch: true or false, not maybe" \
+  --config switch.ini train
+printf 'batch-size = 4\n' >outside.ini
+row 2 "--config outside.ini, line 1: batch-size is not a flag of every command" \
+  --config outside.ini train
+row 2 "--config none.ini: there is no such file" --config none.ini train
+small=(--model resnet --resnet-version 1 --depth 8 --global-pool-head --image-size 32
+       --num-classes 3 --num-images 9 --batch-size 4)
+printf '[train]\nmodel = resnet\nresnet-version = 1\ndepth = 8\nbalance = 3,2\nsplit-size = 2\nimage-size = 32
+num-classes = 3\nnum-images = 9\nbatch-size = 4 # a comment\n' >list.ini
+on=2
+row 0 "stages 1x1 (3 of 5 cells) | 1x1 (2 of 5 cells)" --config list.ini train
+on=1
+
+# --- A run says what it is about to do ---
+
+row 0 "train on     9 images of 3 classes, 2 steps of 4 images an epoch; 1 image left out of each" \
+  train "${small[@]}" --run-dir run1 --checkpoint-dir trained
+expect_text "validate on  nothing; --val-fraction 0.1 would hold out a tenth"
+expect_text "ranks        1, "
+expect_text " MiB expected for the rank that needs most"
+expect_text "checkpoints  in trained, every 1 epoch, the last 3 kept"
+on=4
+row 2 "4 + 1 ranks need a multiple of 5 ranks, not 4; start with mpirun -np 5; or give --split-size 1" \
+  train --num-spatial-parts 4
+! grep -q MPI_ABORT "$output" || complain "the launcher reports an abort"
+row 2 "there are no weights 'nowhere'" evaluate --checkpoint nowhere --stages 2x2
+! grep -q MPI_ABORT "$output" || complain "the launcher reports an abort"
+on=1
+
+# --- A run can be repeated from its folder, bit for bit ---
+
+losses() { grep -o '"loss":[^,]*' "$1/metrics.jsonl"; }
+row 0 "2 steps of 4 images" --config run1/run.ini train --run-dir run2
+cmp <(losses run1) <(losses run2) || complain "run.ini does not repeat the run"
+python3 - <<'END' || complain "config.json holds something else than values"
+import json
+options = json.load(open("run1/config.json"))["options"]
+assert options["batch-size"] == 4 and options["global-pool-head"] is True, options
+assert options["split-size"] is None and options["clip-norm"] is None, options
+words = [v for v in options.values() if isinstance(v, str) and " " in v]
+assert not words, words
+END
+
+# --- A checkpoint knows its own flags ---
+
+row 0 "9 images" evaluate --checkpoint trained --num-images 9
+row 0 "9 images" evaluate --weights trained --num-images 9
+row 2 "--image-size 64 contradicts trained/step-00000002, which was trained with 32; leave the flag" \
+  evaluate --checkpoint trained --image-size 64
+row 2 "--num-classes 4 contradicts" predict --checkpoint trained --num-classes 4 --out p.csv
+row 2 "--model amoebanet contradicts" plan --checkpoint trained --model amoebanet
+row 2 "--fit crop contradicts" evaluate --checkpoint trained --app medical --datapath . --fit crop
+row 0 "9 images" evaluate --checkpoint trained --num-images 9 --image-size 32x32 --num-classes 3
+row 0 "resnet" plan --checkpoint trained
+row 0 "tensors" export --checkpoint trained --to safetensors --out w.safetensors
+row 2 "was trained with --app synthetic, not random" \
+  train "${small[@]}" --app random --checkpoint-dir trained --resume auto
+row 2 "--checkpoint is required" evaluate
+
+# --- Does it fit? ---
+
+wide=(--model resnet --depth 11 --global-pool-head --image-size 512 --batch-size 1)
+row 0 "fits into 32 GiB a rank: yes" plan "${wide[@]}" --memory 32G
+row 2 "--memory lots" plan "${wide[@]}" --memory lots
+# What does not fit is an answer, not a mistake: exit code 1 without a sentence.
+run 60 1 "$MPI4DL" plan "${wide[@]}" --memory 300M
+expect_exit 1
+expect_text "what would make it fit, the cheapest first"
+
+# --- One run in a folder ---
+
+row 2 "run1 holds another run already" train "${small[@]}" --run-dir run1
+row 2 "trained has checkpoints already, up to step 2" train "${small[@]}" --checkpoint-dir trained
+
+# shellcheck source-path=SCRIPTDIR source=front_door/data.rows
+. "$rows/data.rows"
+
+verdict

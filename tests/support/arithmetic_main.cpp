@@ -1,0 +1,7 @@
+// Runs the tests of one program in one process, without MPI.
+#include <gtest/gtest.h>
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
