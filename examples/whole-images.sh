@@ -12,10 +12,10 @@ folder=${1:-$here/../build/whole-images}
 mkdir -p "$folder"
 cd "$folder"
 
-images=1000 epochs=2 batch=4          # 500 updates
-patches=16                            # of an image in each update: as many pixels as it has
-model=(--model resnet --resnet-version 1 --depth 8 --global-pool-head --num-classes 4 --app medical)
-learning=(--optimizer adam --lr 0.01 --lr-warmup 20 --lr-schedule cosine)
+images=1000 batch=8   # 125 updates: each image is seen once
+patches=16            # of an image in each update: as many pixels as it has
+model=(--model amoebanet --num-layers 3 --num-filters 32 --num-classes 4 --app medical)
+learning=(--optimizer adam --lr 0.003 --lr-warmup 20 --lr-schedule cosine)
 
 # once FOLDER COMMAND... FOLDER.partial: makes a folder that gets its name when it is complete.
 once() {
@@ -36,19 +36,19 @@ learn() {
 once glyphs mpirun -np 4 mpi4dl data make-glyphs --count $images --val-count 200 --out glyphs.partial
 
 learn whole mpirun -np 4 mpi4dl train "${model[@]}" "${learning[@]}" --datapath glyphs --image-size 1024 \
-  --num-spatial-parts 4 --split-size 1 --batch-size $batch --num-epochs $epochs --eval-every 125steps
+  --num-spatial-parts 4 --split-size 1 --batch-size $batch --eval-every 25steps
 
 learn shrunk mpi4dl train "${model[@]}" "${learning[@]}" --datapath glyphs --image-size 256 --fit resize \
-  --batch-size $batch --num-epochs $epochs --eval-every 125steps
+  --batch-size $batch --eval-every 25steps
 
 # Patches at random places carry the label of their image; no patch is seen twice. Images to be
 # judged are covered by patches side by side.
 once patches-train mpirun -np 4 mpi4dl data cut-patches --datapath glyphs/train --patch-size 256 \
-  --per-image $((patches * epochs)) --out patches-train.partial
+  --per-image $patches --out patches-train.partial
 once patches-val mpirun -np 4 mpi4dl data cut-patches --datapath glyphs/val --patch-size 256 \
   --cover --out patches-val.partial
 learn patches mpirun -np 4 mpi4dl train "${model[@]}" "${learning[@]}" --datapath patches-train \
-  --image-size 256 --batch-size $((batch * patches / 4)) --batch-norm replicas --num-epochs 1
+  --image-size 256 --batch-size $((batch * patches / 4)) --batch-norm replicas
 [ -f patches/predictions.csv ] ||
   mpirun -np 4 mpi4dl predict --checkpoint patches/checkpoints --datapath patches-val --out patches/predictions.csv
 

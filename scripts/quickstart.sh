@@ -53,6 +53,6 @@ mpi4dl predict --checkpoint $run/checkpoints --num-images 640 --val-fraction 0.2
 mpi4dl plan --model amoebanet --num-layers 6 --num-filters 64 --image-size 4096 --batch-size 1 \\
   --split-size 2 --num-spatial-parts 4
 
-# Why whole images: three ways to train on large ones, in an hour (docs/whole-images.md):
+# Why whole images: three ways to train on large ones, in eleven minutes (docs/whole-images.md):
 examples/whole-images.sh
 TEXT
