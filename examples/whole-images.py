@@ -113,7 +113,7 @@ def bar_panel(rows, x, y, width=400):
                   f'<line x1="{chance}" y1="{top + 20}" x2="{chance}" y2="{top + 46}" stroke="#cf222e" '
                   'stroke-width="2"/>',
                   text(x + width + 10, top + 39, f"{100 * accuracy:.1f} %", 15, "bold"),
-                  text(x, top + 60, f"{minutes:.0f} minutes, {memory:,.0f} MiB on {where}", 12, colour="#59636e")]
+                  text(x, top + 60, f"{minutes:.1f} minutes, {memory:,.0f} MiB on {where}", 12, colour="#59636e")]
     return parts + [text(x + width, y, "red: chance", 12, colour="#cf222e", anchor="end")]
 
 

@@ -19,6 +19,7 @@ namespace {
 struct HaloCommand {
   HaloOptions benchmark;
   std::string image_size = "8";
+  std::string transport = "auto";
   std::string json_file;
 };
 
@@ -76,6 +77,7 @@ void print_times(const nlohmann::ordered_json& result) {
   for (const auto& [key, label] :
        {std::pair{"median_ms", "exchange"}, std::pair{"bare_mpi_ms", "bare MPI, same bytes"},
         std::pair{"adjoint_ms", "adjoint exchange (backward)"},
+        std::pair{"reduction_ms", "sum of weight gradients"},
         std::pair{"sequential_ms", "exchange, then convolution"},
         std::pair{"overlapped_ms", "exchange during convolution"}})
     if (result.contains(key)) std::printf("  %-28s %10.4f ms\n", label, result[key].get<double>());
@@ -96,7 +98,10 @@ nlohmann::ordered_json summarise(const Communicator& world, const HaloOptions& o
   result["median_ms"] = exchange;
   result["bare_mpi_ms"] = bare;
   result["ratio_to_bare_mpi"] = bytes == 0 ? 1.0 : exchange / bare;
-  if (options.backward) result["adjoint_ms"] = slowest_median_ms(world, timings.adjoint);
+  if (options.backward) {
+    result["adjoint_ms"] = slowest_median_ms(world, timings.adjoint);
+    result["reduction_ms"] = slowest_median_ms(world, timings.reduction);
+  }
   if (options.compute) {
     result["sequential_ms"] = slowest_median_ms(world, timings.sequential);
     result["overlapped_ms"] = slowest_median_ms(world, timings.overlapped);
@@ -117,6 +122,9 @@ int run_bench_halo(Session& session, const HaloCommand& command) {
   const ImageSize size = parse_image_size(command.image_size);
   options.height = size.height;
   options.width = size.width;
+  options.transport =
+      command.transport == "messages" ? Transport::messages : Transport::shared_memory;
+  if (options.half_gradients) options.backward = true;
   if (options.parts == 0) options.parts = session.world().size();
 
   session.doing("preparing the halo benchmark");
@@ -132,11 +140,11 @@ int run_bench_halo(Session& session, const HaloCommand& command) {
   if (session.first()) {
     std::printf(
         "halo exchange: image %lldx%lld, %lld channels, batch %lld, halo %lld, tiles %s, %s, "
-        "%d thread%s a rank\n\n",
+        "transport %s, %d thread%s a rank\n\n",
         static_cast<long long>(options.height), static_cast<long long>(options.width),
         static_cast<long long>(options.in_channels), static_cast<long long>(options.batch),
         static_cast<long long>(options.halo), to_string(benchmark.grid()).c_str(),
-        options.dtype.c_str(), session.threads(), session.threads() == 1 ? "" : "s");
+        options.dtype.c_str(), command.transport.c_str(), session.threads(), session.threads() == 1 ? "" : "s");
     print_ranks(ranks, options.validate);
     print_times(result);
     if (!command.json_file.empty()) write_json(command.json_file, result);
@@ -170,10 +178,17 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
                    "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
   halo->add_option("--dtype", options.dtype, "Type of the pixels")
       ->check(CLI::IsMember({"float32", "float64"}));
+  halo->add_option("--transport", command->transport,
+                   "auto (shared memory within a node, messages between nodes) or messages")
+      ->check(CLI::IsMember({"auto", "messages"}));
   halo->add_flag("--compute", options.compute,
                  "Also time a convolution after the exchange, and overlapped with it");
   halo->add_flag("--backward", options.backward,
-                 "Also time the adjoint, which adds halo gradients");
+                 "Also time the adjoint, which adds halo gradients, and the sum of a convolution's "
+                 "weight gradients over ranks");
+  halo->add_flag("--fp16-allreduce", options.half_gradients,
+                 "Weight gradients travel between nodes as float16, and are summed in float32; "
+                 "implies --backward");
   halo->add_flag("--validate", options.validate,
                  "Check every pixel against its global position; exit 1 if any is wrong");
   halo->add_option("--json", command->json_file, "Write the result to this file");

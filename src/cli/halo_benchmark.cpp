@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/check.hpp"
+#include "comm/sharded_reduction.hpp"
 #include "geometry/window.hpp"
 
 namespace mpi4dl {
@@ -91,7 +92,8 @@ HaloBenchmark::HaloBenchmark(const Session& session, const HaloOptions& options)
   at::manual_seed(1);
   weight_ = at::randn({options.out_channels, options.in_channels, kernel, kernel}, type)
                 .contiguous(at::MemoryFormat::ChannelsLast);
-  halo_ = std::make_unique<Redistribution>(world_, owned, needed_, "halo");
+  weight_gradient_ = at::ones({weight_.numel()}, type);
+  halo_ = std::make_unique<Redistribution>(world_, owned, needed_, "halo", options.transport);
   const auto buffers = [type](const std::vector<Route>& routes) {
     std::vector<std::vector<std::byte>> all;
     for (const Route& route : routes) all.emplace_back(route.elements() * c10::elementSize(type));
@@ -120,6 +122,8 @@ Timings HaloBenchmark::measure() {
       gradient_.data.zero_();
       time(timings.adjoint,
            [this] { halo_->run_adjoint(gradient_, {owned_, gradient_.view(owned_)}); });
+      weight_gradient_.fill_(1);
+      time(timings.reduction, [this] { sum_weight_gradients(); });
     }
     if (options_.compute) {
       time(timings.sequential, [this] { exchange(), convolve(); });
@@ -142,6 +146,19 @@ void HaloBenchmark::exchange_bare() {
   each(MPI_Irecv, halo_->routes().receive, bare_receive_);
   each(MPI_Isend, halo_->routes().send, bare_send_);
   mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+}
+
+/// As training does it: in shared memory within a node, in shards between nodes.
+void HaloBenchmark::sum_weight_gradients() {
+  if (world_.on_one_node() && options_.transport == Transport::shared_memory) {
+    world_.all_reduce(weight_gradient_);
+    return;
+  }
+  using Wire = ShardedReduction::Wire;
+  ShardedReduction sum(weight_gradient_, world_,
+                       options_.half_gradients ? Wire::half : Wire::as_it_is);
+  sum.send_on();
+  sum.finish();
 }
 
 at::Tensor HaloBenchmark::convolve() const {
@@ -190,7 +207,7 @@ int64_t HaloBenchmark::count_wrong() {
   fill_owned();
   exchange();
   int64_t wrong = wrong_halo();
-  if (options_.backward) wrong += wrong_adjoint();
+  if (options_.backward) wrong += wrong_adjoint() + wrong_weight_gradients();
   if (options_.compute) wrong += wrong_convolution();
   return wrong;
 }
@@ -208,6 +225,13 @@ int64_t HaloBenchmark::wrong_adjoint() {
   for (const auto& boxes : needed_)
     if (const Box both = intersect(boxes[0], owned_); !both.empty()) expected.view(both).add_(1);
   return mismatches(sums.data, expected.data);
+}
+
+/// Ones add up to the number of ranks, in 16 bits too.
+int64_t HaloBenchmark::wrong_weight_gradients() {
+  weight_gradient_.fill_(1);
+  sum_weight_gradients();
+  return mismatches(weight_gradient_, at::full_like(weight_gradient_, world_.size()));
 }
 
 /// Against the convolution of the zero-padded whole image, cut to this tile and made from global

@@ -23,8 +23,10 @@ struct HaloOptions {
   int parts = 0;  ///< 0: as many as ranks
   std::string slice_method = "square";
   std::string dtype = "float32";
+  Transport transport = Transport::shared_memory;
   bool compute = false;
   bool backward = false;
+  bool half_gradients = false;  ///< weight gradients travel between nodes as float16
   bool validate = false;
 };
 
@@ -33,6 +35,7 @@ struct Timings {
   std::vector<double> exchange;    ///< our halo exchange
   std::vector<double> bare;        ///< the same bytes between the same ranks, plain MPI
   std::vector<double> adjoint;     ///< the exchange's backward
+  std::vector<double> reduction;   ///< the sum of a convolution's weight gradients over ranks
   std::vector<double> sequential;  ///< exchange, then convolution
   std::vector<double> overlapped;  ///< convolution of the interior while the exchange runs
 };
@@ -57,11 +60,13 @@ class HaloBenchmark {
   void fill_owned();
   void exchange() { halo_->run(tile_, buffer_); }
   void exchange_bare();
+  void sum_weight_gradients();
   at::Tensor convolve() const;
   at::Tensor convolve_overlapped();
   Box inputs_of(const Box& outputs) const;
   int64_t wrong_halo() const;
   int64_t wrong_adjoint();
+  int64_t wrong_weight_gradients();
   int64_t wrong_convolution();
   int64_t route_bytes(const std::vector<Route>& routes) const;
 
@@ -73,7 +78,7 @@ class HaloBenchmark {
   Patch buffer_;                          // needed box and padding
   Patch tile_;                            // the owned part of it
   Patch gradient_;
-  at::Tensor weight_;
+  at::Tensor weight_, weight_gradient_;
   std::unique_ptr<Redistribution> halo_;
   // In memory as any program gets it, not from the allocator behind libtorch.
   std::vector<std::vector<std::byte>> bare_send_, bare_receive_;

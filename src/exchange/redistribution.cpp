@@ -102,11 +102,12 @@ bool Redistribution::Flight::sent() {
 }
 
 Redistribution::Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
-                               const std::vector<std::vector<Box>>& needed, std::string name)
+                               const std::vector<std::vector<Box>>& needed, std::string name,
+                               Transport within_node)
     : routes_(find_routes(owned, needed, comm.rank())), name_(std::move(name)) {
   const int tag = comm.reserve_tags(2);
-  forward_ = std::make_unique<Link>(comm, tag, routes_.send, routes_.receive);
-  adjoint_ = std::make_unique<Link>(comm, tag + 1, routes_.receive, routes_.send);
+  forward_ = std::make_unique<Link>(comm, tag, routes_.send, routes_.receive, within_node);
+  adjoint_ = std::make_unique<Link>(comm, tag + 1, routes_.receive, routes_.send, within_node);
 }
 
 Redistribution::~Redistribution() = default;

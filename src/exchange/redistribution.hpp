@@ -12,6 +12,9 @@ namespace mpi4dl {
 
 class Link;
 
+/// How a redistribution travels between ranks of one node; between nodes there are messages only.
+enum class Transport { shared_memory, messages };
+
 /// All data movement in one primitive: from boxes owned to boxes needed.
 ///
 /// A halo exchange, a join of tiles, a scatter and a batch resplit differ only in who owns and who
@@ -51,7 +54,8 @@ class Redistribution {
   /// The boxes that each rank of `comm` owns and needs; see find_routes for what may overlap.
   /// All ranks make their redistributions on a communicator in the same order.
   Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
-                 const std::vector<std::vector<Box>>& needed, std::string name);
+                 const std::vector<std::vector<Box>>& needed, std::string name,
+                 Transport within_node = Transport::shared_memory);
   /// Waits until peers on this node have what was sent to them.
   ~Redistribution();
   Redistribution(const Redistribution&) = delete;

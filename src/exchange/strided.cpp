@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "base/memory_units.hpp"
 
@@ -102,16 +103,49 @@ void copy_words(std::byte* target, const std::byte* source, int64_t bytes) {
 /// Calling memcpy takes longer than copying the few channels of an image's pixel.
 void copy_run(std::byte* target, const std::byte* source, int64_t bytes) {
   using Long = std::array<int64_t, 2>;
-  if (bytes > 2 * kCacheLine || bytes < static_cast<int64_t>(sizeof(int64_t))) {
+  if (bytes > 2 * kCacheLine || bytes < static_cast<int64_t>(sizeof(Long))) {
     std::memcpy(target, source, bytes);
-  } else if (bytes < static_cast<int64_t>(sizeof(Long))) {
-    copy_words<int64_t>(target, source, bytes);
   } else {
     copy_words<Long>(target, source, bytes);
   }
 }
 
+/// Calls `run(target, source)` for each row, a pixel or a few of them. Rows of a halo's columns
+/// lie a line of the image apart, so they are fetched ahead; an address behind the last row does
+/// no harm.
+template <typename Run>
+void visit_short_rows(const Axis& axis, std::byte* target, const std::byte* source,
+                      const Run& run) {
+  for (int64_t row = 0; row < axis.length; ++row) {
+    __builtin_prefetch(source + kRowsAhead * axis.source_stride);
+    run(target, source);
+    target += axis.target_stride;
+    source += axis.source_stride;
+  }
+}
+
+/// Calls `rows(std::integral_constant)` with the number of bytes of a run, if it is one of a pixel
+/// of few channels: what is known while compiling takes one instruction. False for other runs.
+template <typename Rows>
+bool with_known_bytes(int64_t bytes, const Rows& rows) {
+  switch (bytes) {
+    case 4: rows(std::integral_constant<size_t, 4>{}); return true;
+    case 8: rows(std::integral_constant<size_t, 8>{}); return true;
+    case 12: rows(std::integral_constant<size_t, 12>{}); return true;
+    case 16: rows(std::integral_constant<size_t, 16>{}); return true;
+    case 24: rows(std::integral_constant<size_t, 24>{}); return true;
+    case 36: rows(std::integral_constant<size_t, 36>{}); return true;
+    default: return false;
+  }
+}
+
 void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int64_t bytes) {
+  const auto copy_short = [&](auto known) {
+    visit_short_rows(axis, target, source, [](std::byte* to, const std::byte* from) {
+      std::memcpy(to, from, decltype(known)::value);
+    });
+  };
+  if (with_known_bytes(bytes, copy_short)) return;
   const bool streaming = worth_streaming(axis, target, bytes);
   for (int64_t row = 0; row < axis.length; ++row) {
     if (row + kRowsAhead < axis.length) fetch(source + kRowsAhead * axis.source_stride, bytes);
@@ -126,37 +160,43 @@ void copy_rows(const Axis& axis, std::byte* target, const std::byte* source, int
   if (streaming) finish_streaming();
 }
 
-/// Calls `run(target, source)` for each run of contiguous bytes.
-template <typename Run>
-void visit_runs(const Loops& loops, int level, std::byte* target, const std::byte* source,
-                const Run& run) {
-  if (level < 0) return run(target, source);
-  const Axis& axis = loops.axes[level];
-  for (int64_t i = 0; i < axis.length; ++i)
-    visit_runs(loops, level - 1, target + i * axis.target_stride, source + i * axis.source_stride,
-               run);
+template <typename T>
+void add_run(std::byte* target, const std::byte* source, size_t bytes) {
+  auto* sums = reinterpret_cast<T*>(target);
+  const auto* values = reinterpret_cast<const T*>(source);
+  for (size_t i = 0; i < bytes / sizeof(T); ++i) sums[i] += values[i];
 }
 
 template <typename T>
-void add_runs(const Loops& loops, std::byte* target, const std::byte* source) {
-  visit_runs(loops, loops.depth - 1, target, source, [&](std::byte* to, const std::byte* from) {
-    auto* sums = reinterpret_cast<T*>(to);
-    const auto* numbers = reinterpret_cast<const T*>(from);
-    for (size_t i = 0; i < loops.run_bytes / sizeof(T); ++i) sums[i] += numbers[i];
-  });
+void add_rows(const Axis& axis, std::byte* target, const std::byte* source, int64_t bytes) {
+  const auto add_short = [&](auto known) {
+    visit_short_rows(axis, target, source, [](std::byte* to, const std::byte* from) {
+      add_run<T>(to, from, decltype(known)::value);
+    });
+  };
+  if (with_known_bytes(bytes, add_short)) return;
+  for (int64_t row = 0; row < axis.length; ++row)
+    add_run<T>(target + row * axis.target_stride, source + row * axis.source_stride, bytes);
 }
 
-void copy_nested(const Loops& loops, int level, std::byte* target, const std::byte* source) {
-  if (level < 0) {
-    std::memcpy(target, source, loops.run_bytes);
-  } else if (level == 0) {
-    copy_rows(loops.axes[0], target, source, loops.run_bytes);
-  } else {
-    const Axis& axis = loops.axes[level];
-    for (int64_t i = 0; i < axis.length; ++i)
-      copy_nested(loops, level - 1, target + i * axis.target_stride,
-                  source + i * axis.source_stride);
-  }
+/// Calls `rows(axis, target, source)` for the innermost axis of runs, wherever it occurs.
+template <typename Rows>
+void visit_rows(const Loops& loops, int level, std::byte* target, const std::byte* source,
+                const Rows& rows) {
+  if (level < 0) return rows(Axis{1, 0, 0}, target, source);
+  const Axis& axis = loops.axes[level];
+  if (level == 0) return rows(axis, target, source);
+  for (int64_t i = 0; i < axis.length; ++i)
+    visit_rows(loops, level - 1, target + i * axis.target_stride, source + i * axis.source_stride,
+               rows);
+}
+
+template <typename T>
+void add_all(const Loops& loops, std::byte* target, const std::byte* source) {
+  visit_rows(loops, loops.depth - 1, target, source,
+             [&](const Axis& axis, std::byte* to, const std::byte* from) {
+               add_rows<T>(axis, to, from, loops.run_bytes);
+             });
 }
 
 }  // namespace
@@ -217,16 +257,19 @@ at::Tensor as_tensor(const Strided& values) {
 void copy(const Strided& target, const Strided& source) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
-  copy_nested(loops, loops.depth - 1, target.data, source.data);
+  visit_rows(loops, loops.depth - 1, target.data, source.data,
+             [&](const Axis& axis, std::byte* to, const std::byte* from) {
+               copy_rows(axis, to, from, loops.run_bytes);
+             });
 }
 
 void add(const Strided& target, const Strided& source) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
   if (target.type == c10::ScalarType::Float) {
-    add_runs<float>(loops, target.data, source.data);
+    add_all<float>(loops, target.data, source.data);
   } else if (target.type == c10::ScalarType::Double) {
-    add_runs<double>(loops, target.data, source.data);
+    add_all<double>(loops, target.data, source.data);
   } else {
     as_tensor(target).add_(as_tensor(source));
   }
@@ -235,8 +278,11 @@ void add(const Strided& target, const Strided& source) {
 void clear(const Strided& target) {
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, target);
-  visit_runs(loops, loops.depth - 1, target.data, target.data,
-             [&](std::byte* to, const std::byte*) { std::memset(to, 0, loops.run_bytes); });
+  visit_rows(loops, loops.depth - 1, target.data, target.data,
+             [&](const Axis& axis, std::byte* to, const std::byte*) {
+               for (int64_t row = 0; row < axis.length; ++row)
+                 std::memset(to + row * axis.target_stride, 0, loops.run_bytes);
+             });
 }
 
 }  // namespace mpi4dl

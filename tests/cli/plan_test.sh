@@ -71,7 +71,8 @@ needs() {
   resident=$(value resident_bytes "$folder/summary.json")
 }
 # agrees RANKS ARGUMENT...: with 16 images instead of 4, a rank needs as much more as was planned.
-# The rest is mostly libtorch, which is not the same everywhere.
+# The rest is mostly libtorch, which is not the same everywhere. Resident memory differs by up to
+# 6 MiB from run to run, two readings of it by up to 12 of the 90 MiB that are planned.
 agrees() {
   local ranks=$1 first_planned first_resident
   shift
@@ -79,7 +80,7 @@ agrees() {
   first_planned=$planned first_resident=$resident
   needs "$ranks" 16 "$@"
   awk "BEGIN { ratio = ($resident - $first_resident) / ($planned - $first_planned)
-               exit !(ratio > 0.9 && ratio < 1.1 && $resident < 1.3 * $planned) }" ||
+               exit !(ratio > 0.85 && ratio < 1.2 && $resident < 1.3 * $planned) }" ||
     complain "planned $first_planned, $planned bytes, resident $first_resident, $resident"
 }
 if [ -z "${ASAN_OPTIONS:-}" ]; then # sanitizers need memory of their own

@@ -7,10 +7,6 @@
 project=$(realpath "$(dirname "$0")/../..")
 seen=" " # all words of all commands that ran
 
-# MARKED: once `bench halo` has --fp16-allreduce, only this remains: half=(--fp16-allreduce)
-half=(--fp16-allreduce)
-"$MPI4DL" bench halo --help | grep -q -e "${half[0]}" || half=() seen+="--fp16-allreduce "
-
 # The commands as they are written there. Before a command, `with` gives the variables in it values,
 # and says what words about its layout it must print.
 commands() {
@@ -151,7 +147,8 @@ flags_with_other_values() {
     --batch-size 1
   says="image 16x16, 2 channels, batch 1, halo 2"
   benchmark 4 benchmarks/communication/halo/benchmark_sp_halo_exchange_with_compute_val \
-    --image-size 16 --in-channels 2 --out-channels 4 --halo-len 2 "${half[@]}"
+    --image-size 16 --in-channels 2 --out-channels 4 --halo-len 2 --fp16-allreduce
+  expect_text "sum of weight gradients"
 }
 
 # Whatever the help names was given to a benchmark above.
