@@ -51,9 +51,21 @@ class Generator {
   explicit Generator(uint64_t seed) : random_(seed) {}
 
   Problem problem(int ranks) {
+    std::vector<int64_t> shape{pick(1, 3), pick(1, 4)};
+    for (int64_t axes = pick(2, 3); axes > 0; --axes) shape.push_back(pick(1, 13));
+    return problem(ranks, std::move(shape));
+  }
+
+  /// Of routes with so many elements that each is several messages.
+  Problem large_problem(int ranks) {
+    if (pick(0, 1) == 1)
+      return problem(ranks, {pick(1, 3), pick(3, 9), pick(60, 99), pick(60, 99)});
+    return problem(ranks, {1, pick(1, 9), pick(10, 30), pick(30, 60), pick(30, 60)});
+  }
+
+  Problem problem(int ranks, std::vector<int64_t> shape) {
     Problem p;
-    p.shape = {pick(1, 3), pick(1, 4)};
-    for (int64_t axes = pick(2, 3); axes > 0; --axes) p.shape.push_back(pick(1, 13));
+    p.shape = std::move(shape);
     const int owners = static_cast<int>(pick(1, ranks));
     const Grid grid = random_grid(owners);
     std::vector<int> order(ranks);
@@ -141,8 +153,9 @@ class RedistributionPaths : public ::testing::TestWithParam<Path> {};
 TEST_P(RedistributionPaths, FillsEachNeededBoxWithItsGlobalCoordinates) {
   const OnPath path(GetParam());
   Generator generator(11);
-  for (int i = 0; i < 200; ++i) {
-    const Problem p = generator.problem(world().size());
+  for (int i = 0; i < 210; ++i) {
+    const Problem p =
+        i < 200 ? generator.problem(world().size()) : generator.large_problem(world().size());
     const int rank = world().rank();
     const Patch from = zeros(around(p.owned[rank], p.shape.size()));
     const Patch to = zeros(around(p.needed[rank], p.shape.size()));
@@ -157,8 +170,9 @@ TEST_P(RedistributionPaths, AdjointSatisfiesItsDefinition) {
   const OnPath path(GetParam());
   Generator generator(7);
   at::manual_seed(100 + world().rank());
-  for (int i = 0; i < 200; ++i) {
-    const Problem p = generator.problem(world().size());
+  for (int i = 0; i < 210; ++i) {
+    const Problem p =
+        i < 200 ? generator.problem(world().size()) : generator.large_problem(world().size());
     const int rank = world().rank();
     const Patch x = zeros(around(p.owned[rank], p.shape.size()));
     const Patch y = zeros(around(p.needed[rank], p.shape.size()));
