@@ -165,7 +165,7 @@ def draw(lines, points):
             places = [(axes.x(ranks), axes.y(gib)) for ranks, gib in lines[size, recompute]]
             parts.append(polyline(places, f"line{' again' if recompute else ''} s{number}"))
         x, y = axes.x(1), axes.y(lines[size, False][0][1])
-        parts.append(text(x + 10, y - 7, f"{size} × {size} pixels", f"name s{number}"))
+        parts.append(text(x + 10, y - 7, f"{size}² pixels", f"name s{number}"))
     for point in points:
         parts.append(f'<circle cx="{axes.x(point["ranks"]):.1f}" '
                      f'cy="{axes.y(point["measured_gib"]):.1f}" r="5.5" '
