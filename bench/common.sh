@@ -18,16 +18,16 @@ done
 # iterations MANY FEW: how often to measure, in full or with --quick.
 iterations() { if [ "$quick" = yes ]; then echo "$2"; else echo "$1"; fi; }
 
-# race NAME RANKS ARGUMENT...: a run of `mpi4dl bench train`.
-race() {
+# measure NAME RANKS ARGUMENT...: a run of `mpi4dl bench train`.
+measure() {
   local name=$1 ranks=$2
   shift 2
   step "$name: mpirun -np $ranks mpi4dl bench train $*" "bench-$name" \
     mpirun -np "$ranks" "$mpi4dl" bench train --json "$figures/$name.json" "$@"
 }
 
-# race_alone NAME ARGUMENT...: the same on one rank with all cores.
-race_alone() {
+# measure_alone NAME ARGUMENT...: the same on one rank with all cores.
+measure_alone() {
   local name=$1
   shift
   step "$name: mpi4dl bench train $*" "bench-$name" \

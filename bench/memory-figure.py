@@ -87,28 +87,41 @@ class Axes:
         return self.bottom - math.log(gib / low) / math.log(high / low) * (self.bottom - self.top)
 
 
-STYLE = """
-  text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f }
-  .card { fill: #ffffff; stroke: #d0d7de }
-  .title { font-size: 18px; font-weight: 600 }
-  .quiet { fill: #57606a }
-  .grid { stroke: #eaeef2 }
-  .limit { stroke: #8c6d1f; stroke-dasharray: 2 4 }
-  .limit-name { fill: #7d5f14; font-size: 12px }
-  .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
-  .again { stroke-width: 1.5; stroke-dasharray: 6 4 }
-  .name { font-weight: 600 }
-  .dot { stroke: #ffffff; stroke-width: 1.5 }
-  .s0 { --c: #1b8ea6 } .s1 { --c: #2473b3 } .s2 { --c: #3557b0 } .s3 { --c: #573d9c } .s4 { --c: #7a2a80 }
-  .line { stroke: var(--c) } .name, .dot { fill: var(--c) }
-  .key { stroke: #57606a } .key-dot { fill: #57606a }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3 } .card { fill: #0d1117; stroke: #30363d } .quiet { fill: #9198a1 }
-    .grid { stroke: #21262d } .limit { stroke: #c9a227 } .limit-name { fill: #d8b74a }
-    .dot { stroke: #0d1117 } .key { stroke: #9198a1 } .key-dot { fill: #9198a1 }
-    .s0 { --c: #63d2e6 } .s1 { --c: #6cb6f5 } .s2 { --c: #8ea8ff } .s3 { --c: #b79bf7 } .s4 { --c: #e08be0 }
-    .name, .dot { fill: var(--c) }
-  }
+# By size; light, dark.
+COLOURS = [("#1b8ea6", "#63d2e6"), ("#2473b3", "#6cb6f5"), ("#3557b0", "#8ea8ff"),
+           ("#573d9c", "#b79bf7"), ("#7a2a80", "#e08be0")]
+
+
+def coloured(dark):
+    """A rule for each colour, for programs that know no variables of CSS, such as librsvg."""
+    rules = []
+    for number, pair in enumerate(COLOURS):
+        colour = pair[dark]
+        rules.append(f".line.s{number} {{ stroke: {colour} }} "
+                     f".name.s{number}, .dot.s{number} {{ fill: {colour} }}")
+    return "\n".join(f"  {rule}" for rule in rules)
+
+
+STYLE = f"""
+  text {{ font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #24292f }}
+  .card {{ fill: #ffffff; stroke: #d0d7de }}
+  .title {{ font-size: 18px; font-weight: 600 }}
+  .quiet {{ fill: #57606a }}
+  .grid {{ stroke: #eaeef2 }}
+  .limit {{ stroke: #8c6d1f; stroke-dasharray: 2 4 }}
+  .limit-name {{ fill: #7d5f14; font-size: 12px }}
+  .line {{ fill: none; stroke-width: 2.5; stroke-linejoin: round }}
+  .again {{ stroke-width: 1.5; stroke-dasharray: 6 4 }}
+  .name {{ font-weight: 600 }}
+  .dot {{ stroke: #ffffff; stroke-width: 1.5 }}
+  .key {{ stroke: #57606a }} .key-dot {{ fill: #57606a }}
+{coloured(dark=False)}
+  @media (prefers-color-scheme: dark) {{
+    text {{ fill: #e6edf3 }} .card {{ fill: #0d1117; stroke: #30363d }} .quiet {{ fill: #9198a1 }}
+    .grid {{ stroke: #21262d }} .limit {{ stroke: #c9a227 }} .limit-name {{ fill: #d8b74a }}
+    .dot {{ stroke: #0d1117 }} .key {{ stroke: #9198a1 }} .key-dot {{ fill: #9198a1 }}
+{coloured(dark=True)}
+  }}
 """
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pipelines.sh [--quick]: layer parallelism and GEMS, one thread a rank, against what MPI4DL v0.6
 # did with gloo on another machine with two cores. How fast this one is, compared with that one,
-# plain libtorch says, which was measured there too; see bench/README.md.
+# the libtorch baseline says, which was measured there too; see bench/README.md.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -9,20 +9,20 @@ often=(--warmup 2 --iterations "$(iterations 15 5)")
 resnet=(--model resnet --depth 110)
 amoebanet=(--model amoebanet --num-layers 6 --num-filters 64)
 
-# speed NAME THERE ARGUMENT...: images/s of plain libtorch, 256², batch 2, both cores, over those
+# speed NAME THERE ARGUMENT...: images/s of the libtorch baseline, 256², batch 2, both cores, over those
 # there.
 speed() {
-  local name=plain-$1 there=$2
+  local name=baseline-$1 there=$2
   shift 2
-  race_alone "$name" "$@" --image-size 256 --batch-size 2 --warmup 1 --iterations "$(iterations 5 2)" >&2
-  figure "$name" "round(r['plain_images_per_s'] / $there, 3)"
+  measure_alone "$name" "$@" --image-size 256 --batch-size 2 --warmup 1 --iterations "$(iterations 5 2)" >&2
+  figure "$name" "round(r['baseline_images_per_s'] / $there, 3)"
 }
 
 # compare NAME THEIRS SPEED RANKS ARGUMENT...: images/s, at least 1.3 times theirs on such a machine.
 compare() {
   local name=$1 theirs=$2 speed=$3 ranks=$4 ours bound
   shift 4
-  OMP_NUM_THREADS=1 race "$name" "$ranks" "$@" --against nothing "${often[@]}"
+  OMP_NUM_THREADS=1 measure "$name" "$ranks" "$@" --against nothing "${often[@]}"
   ours=$(figure "$name" 'round(r["images_per_s"], 2)')
   bound=$(awk "BEGIN { printf \"%.2f\", 1.3 * $theirs * $speed }")
   row "$ranks ranks: $*" "$ours images/s" "at least 1.3 × $theirs × $speed = $bound" \

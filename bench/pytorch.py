@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Trains ResNet-110 v2 and AmoebaNet-D in plain PyTorch, in turns with `mpi4dl bench train`, and prints
+"""Trains ResNet-110 v2 and AmoebaNet-D in PyTorch alone, alternating with `mpi4dl bench train`, and prints
 ratios. Any PyTorch from pip will do, and nothing of it is needed to build mpi4dl:
 
     python3 -m venv venv && venv/bin/pip install torch
     venv/bin/python bench/pytorch.py
+
+Nets of PyTorch's collections, such as torchvision/resnet50, are exported and imported first; that takes PyTorch
+2.9 or newer. Nothing in them is random: dropout and drop path are 0 on both sides.
 
 Before the clock starts, both sides take the same steps from the same weights in float64, and must agree."""
 import argparse
@@ -35,7 +38,7 @@ from weights import read_weights  # noqa: E402
 
 CLASSES = 10
 LEARNING_RATE, MOMENTUM = 0.001, 0.9  # the defaults of mpi4dl
-LAYOUTS = {"mpi4dl, 5 ranks": (5, ["--split-size", "2", "--num-spatial-parts", "4"]), "mpi4dl, one rank": (1, [])}
+BUILT_IN = ["resnet", "amoebanet"]
 BASELINES = ["PyTorch, contiguous", "PyTorch, channels-last"]
 COMPILED = "PyTorch, channels-last, compiled"
 AGREE_WITHIN = 1e-9  # of the updates, in float64
@@ -48,21 +51,45 @@ class Failure(Exception):
 # Models, and how to learn: the same on both sides.
 
 
+def layouts(model):
+    """Ranks and flags of each layout of mpi4dl that is timed."""
+    if model in BUILT_IN:
+        return {"mpi4dl, 5 ranks": (5, ["--split-size", "2", "--num-spatial-parts", "4"]), "mpi4dl, one rank": (1, [])}
+    return {"mpi4dl, 4 tiles": (4, ["--split-size", "1", "--num-spatial-parts", "4"]), "mpi4dl, one rank": (1, [])}
+
+
 def make_model(model, flags):
     if model == "amoebanet":
         return AmoebaNet(flags.num_layers, flags.num_filters, CLASSES)
-    return ResNet(2, flags.depth, (flags.image_size, flags.image_size), CLASSES)
+    if model == "resnet":
+        return ResNet(2, flags.depth, (flags.image_size, flags.image_size), CLASSES)
+    sys.path.insert(0, str(PROJECT / "scripts"))
+    import zoo_models
+    return zoo_models.build(model)[0]
 
 
-def model_flags(model, flags):
+def export(network, flags, folder):
+    """Writes the file that mpi4dl imports."""
+    images = torch.zeros(()).expand(2, 3, flags.image_size, flags.image_size)
+    torch.export.save(torch.export.export(network.train(), (images,)), folder / "net.pt2")
+
+
+def model_flags(model, flags, folder):
     """What tells mpi4dl to make the same model."""
-    words = ["--model", model, "--num-classes", CLASSES]
-    words += ["--image-size", flags.image_size, "--batch-size", flags.batch_size]
+    words = ["--image-size", flags.image_size, "--batch-size", flags.batch_size]
     if model == "amoebanet":
-        words += ["--num-layers", flags.num_layers, "--num-filters", flags.num_filters]
+        words += ["--model", model, "--num-classes", CLASSES, "--num-layers", flags.num_layers, "--num-filters",
+                  flags.num_filters]
+    elif model == "resnet":
+        words += ["--model", model, "--num-classes", CLASSES, "--resnet-version", 2, "--depth", flags.depth]
     else:
-        words += ["--resnet-version", 2, "--depth", flags.depth]
+        words += ["--model", folder / "net.pt2"]
     return words + ["--optimizer", "sgd", "--lr", LEARNING_RATE, "--momentum", MOMENTUM]
+
+
+def loss_of(output, labels):
+    """The mean cross-entropy; of a map, which has no labels, half the mean of its squares, as in mpi4dl."""
+    return torch.nn.functional.cross_entropy(output, labels) if output.ndim == 2 else output.square().mean() / 2
 
 
 class Training:
@@ -76,12 +103,12 @@ class Training:
         """One training step; its seconds."""
         start = time.perf_counter()
         self.optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(self.network(self.images), self.labels).backward()
+        loss_of(self.network(self.images), self.labels).backward()
         self.optimizer.step()
         return time.perf_counter() - start
 
 
-# PyTorch's side of the benchmark: a process for each baseline, which sleeps until it is asked for a turn.
+# PyTorch's side of the benchmark: a process for each baseline, which sleeps until it is asked for a round.
 
 
 def serve(connection, baseline, model, flags):
@@ -121,7 +148,7 @@ class Baseline:
         except EOFError:
             raise Failure(f"'{self.name}' has ended instead of answering; what it said last is above") from None
 
-    def turn(self, steps):
+    def round(self, steps):
         """Seconds of so many steps, after one that does not count."""
         self.connection.send(steps)
         seconds = self.receive()
@@ -158,11 +185,11 @@ def run_mpi4dl(flags, ranks, *words):
         raise Failure(f"'{' '.join(command)}' has ended with exit code {done.returncode}")
 
 
-def mpi4dl_turn(flags, model, layout, folder):
-    """Seconds of a turn's steps, after two that do not count."""
-    ranks, words = LAYOUTS[layout]
-    result = Path(folder) / "turn.json"
-    run_mpi4dl(flags, ranks, "bench", "train", *model_flags(model, flags), *words, "--against", "nothing",
+def mpi4dl_round(flags, model, layout, folder):
+    """Seconds of a round's steps, after two that do not count."""
+    ranks, words = layouts(model)[layout]
+    result = folder / "round.json"
+    run_mpi4dl(flags, ranks, "bench", "train", *model_flags(model, flags, folder), *words, "--against", "nothing",
                "--warmup", 1, "--iterations", flags.steps, "--json", result)
     return json.loads(result.read_text())["seconds"]
 
@@ -193,17 +220,17 @@ def write_images(folder, pixels, labels):
     return folder / "images.csv"
 
 
-def disagreement(before, ours, theirs):
+def disagreement(before, measured, expected):
     """How far two updates of the same weights are apart: the worst tensor's distance over its update. Biases
     in front of a batch norm have no gradient but rounding, hence the floor, a millionth of the whole update."""
-    names = [name for name, value in theirs.items() if value.is_floating_point()]
-    updates = {name: theirs[name] - before[name] for name in names}
+    names = [name for name, value in expected.items() if value.is_floating_point()]
+    updates = {name: expected[name] - before[name] for name in names}
     floor = 1e-6 * sum(update.norm() ** 2 for update in updates.values()).sqrt()
-    return max(((ours[name] - theirs[name]).norm() / torch.max(updates[name].norm(), floor)).item() for name in names)
+    return max(((measured[name] - expected[name]).norm() / torch.max(updates[name].norm(), floor)).item() for name in names)
 
 
 def check(model, flags, folder, steps=2):
-    """Parameters, and how far apart the two sides are after some steps in float64, for each layout."""
+    """How far apart the two sides are after some steps in float64, for each layout."""
     torch.manual_seed(1)
     torch.set_num_threads(cores())
     network = make_model(model, flags).double()
@@ -215,20 +242,30 @@ def check(model, flags, folder, steps=2):
     training = Training(network, images, labels)
     for _ in range(steps):
         training.step()
-    theirs = {name: value.clone() for name, value in network.state_dict().items()}
+    expected = {name: value.clone() for name, value in network.state_dict().items()}
     data = write_images(folder, pixels, labels)
     apart = {}
-    for layout, (ranks, words) in LAYOUTS.items():
+    for layout, (ranks, words) in layouts(model).items():
         kept = folder / f"ranks-{ranks}"
-        run_mpi4dl(flags, ranks, "train", *model_flags(model, flags), *words, "--dtype", "float64",
+        run_mpi4dl(flags, ranks, "train", *model_flags(model, flags, folder), *words, "--dtype", "float64",
                    "--app", "medical", "--datapath", data, "--num-epochs", steps,
                    "--weights", folder / "before.pt", "--checkpoint-dir", kept)
         after = folder / "after.safetensors"
         run_mpi4dl(flags, 1, "export", "--checkpoint", kept, "--to", "safetensors", "--out", after)
-        ours = read_weights(after)
-        network.load_state_dict(ours)  # the same names and shapes, or an error
-        apart[layout] = disagreement(before, ours, theirs)
-    return sum(value.numel() for value in network.parameters()), apart
+        measured = read_weights(after)
+        network.load_state_dict(measured)  # the same names and shapes, or an error
+        apart[layout] = disagreement(before, measured, expected)
+    return apart
+
+
+def prepare(model, flags, folder):
+    """Writes the file of a model of a collection. Its parameters, and whether its output is a map."""
+    network = make_model(model, flags)
+    if model not in BUILT_IN:
+        export(network, flags, folder)
+    with torch.no_grad():
+        output = network(torch.zeros(2, 3, flags.image_size, flags.image_size))
+    return sum(value.numel() for value in network.parameters()), output.ndim > 2
 
 
 # The benchmark.
@@ -241,13 +278,13 @@ def measure(model, flags, folder):
         start = time.perf_counter()
         baselines.append(Baseline(name, model, flags))
         print(f"{name}: first step after {time.perf_counter() - start:.1f} s", flush=True)
-    turns = {name: lambda name=name: mpi4dl_turn(flags, model, name, folder) for name in LAYOUTS}
-    turns.update({side.name: lambda side=side: side.turn(flags.steps) for side in baselines})
-    seconds = {name: [] for name in turns}
+    sides = {name: lambda name=name: mpi4dl_round(flags, model, name, folder) for name in layouts(model)}
+    sides.update({side.name: lambda side=side: side.round(flags.steps) for side in baselines})
+    seconds = {name: [] for name in sides}
     for number in range(flags.rounds):
         # There and back, so that a machine that gets slower is not unfair to whoever is last.
-        for name in list(turns) if number % 2 == 0 else reversed(list(turns)):
-            seconds[name].append(turns[name]())
+        for name in list(sides) if number % 2 == 0 else reversed(list(sides)):
+            seconds[name].append(sides[name]())
         print(f"round {number + 1} of {flags.rounds}:", ", ".join(
             f"{name} {median(rounds[-1]):.3f} s" for name, rounds in seconds.items()), flush=True)
     for side in baselines:
@@ -261,7 +298,7 @@ def summarise(seconds, batch):
     better = min(BASELINES, key=lambda name: median(steps[name]))
 
     def ratios(name):
-        return [median(theirs) / median(ours) for ours, theirs in zip(seconds[name], seconds[better])]
+        return [median(baseline) / median(measured) for measured, baseline in zip(seconds[name], seconds[better])]
 
     return {name: {"images_per_s": batch / median(steps[name]), "ratio": median(steps[better]) / median(steps[name]),
                    "ratio_of_rounds": ratios(name), "seconds": seconds[name]} for name in seconds}
@@ -276,12 +313,20 @@ def print_table(sides):
     print("ratio: images/s over those of PyTorch's faster layout, medians of all steps\n", flush=True)
 
 
+def title(model, flags):
+    return {"resnet": f"resnet depth {flags.depth}",
+            "amoebanet": f"amoebanet ({flags.num_layers}, {flags.num_filters})"}.get(model, model)
+
+
 def run(model, flags):
-    size = f"depth {flags.depth}" if model == "resnet" else f"({flags.num_layers}, {flags.num_filters})"
-    print(f"== {model} {size}, {flags.image_size} x {flags.image_size}, batch {flags.batch_size}, float32, "
+    print(f"== {title(model, flags)}, {flags.image_size} x {flags.image_size}, batch {flags.batch_size}, float32, "
           f"PyTorch {torch.__version__}, {cores()} cores", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        parameters, apart = check(model, flags, Path(folder))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parameters, is_map = prepare(model, flags, folder)
+        if is_map:
+            print("maps have no labels to train with, so that only scripts/zoo.sh compares a step of it")
+        apart = {} if is_map else check(model, flags, folder)
         for layout, distance in apart.items():
             print(f"{layout}: {parameters} parameters, updates {distance:.1e} apart from PyTorch's in float64",
                   flush=True)
@@ -295,16 +340,17 @@ def run(model, flags):
 
 def parse_flags():
     parser = argparse.ArgumentParser(
-        description="Train in plain PyTorch, in turns with mpi4dl bench train, on all cores that this process may use "
+        description="Train in PyTorch alone, alternating with mpi4dl bench train, on all cores that this process may use "
         "(taskset -c 0-3 gives it four), and print ratios.", formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--model", choices=["resnet", "amoebanet"], action="append", help="both unless given")
+    parser.add_argument("--model", action="append", metavar="MODEL", help="resnet, amoebanet (both unless given), or a net of "
+                        "a collection from pip, such as torchvision/resnet50, timm/convnext_atto or smp/Unet/resnet18")
     parser.add_argument("--depth", type=int, default=110, help="layers of the ResNet, version 2")
     parser.add_argument("--num-layers", type=int, default=6, help="normal cells of the AmoebaNet")
     parser.add_argument("--num-filters", type=int, default=64, help="filters of the AmoebaNet")
     parser.add_argument("--image-size", type=int, default=256, help="pixels of a side")
     parser.add_argument("--batch-size", type=int, default=2, help="images of a step")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each side")
-    parser.add_argument("--steps", type=int, default=2, help="timed steps of a turn")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each side")
+    parser.add_argument("--steps", type=int, default=2, help="timed steps of a round")
     parser.add_argument("--compile", action="store_true", help="torch.compile too, which may take minutes to begin")
     parser.add_argument("--mpi4dl", default=str(PROJECT / "build/release/bin/mpi4dl"), help="the program")
     parser.add_argument("--json", help="write all figures to this file")
@@ -312,6 +358,9 @@ def parse_flags():
     for name in ("image_size", "batch_size", "rounds", "steps"):
         if getattr(flags, name) < 1:
             parser.error(f"--{name.replace('_', '-')} {getattr(flags, name)} is too small; use at least 1")
+    for model in flags.model or []:
+        if model not in BUILT_IN and "/" not in model:
+            parser.error(f"--model {model} is neither resnet, amoebanet nor a net of a collection, such as torchvision/{model}")
     if flags.compile and not hasattr(torch, "compile"):
         parser.error(f"--compile needs PyTorch 2, and this is {torch.__version__}")
     if not os.access(flags.mpi4dl, os.X_OK):
@@ -323,7 +372,7 @@ def main():
     flags = parse_flags()
     result = {"torch": torch.__version__, "cores": cores(), "flags": vars(flags), "models": {}}
     try:
-        for model in flags.model or ["resnet", "amoebanet"]:
+        for model in flags.model or BUILT_IN:
             result["models"][model] = run(model, flags)
     except Failure as problem:
         print(f"pytorch.py: {problem}", file=sys.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scaling.sh [--quick]: what a pixel costs as images grow, and what tiles cost on one machine.
-# ResNet-29 v2; takes some ten minutes. Images of different sizes take turns within a run, tiles in
+# ResNet-29 v2; takes some ten minutes. Images of different sizes alternate within a run, tiles in
 # rounds, so that a slow minute of the machine does not hit one of them alone.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -12,23 +12,23 @@ grids=(1x1 1x2 2x2 2x3 3x3)
 
 ranks_of() { echo $((${1%x*} * ${1#*x})); }
 
-# Time: so many steps of a size as have the pixels of one step of 1024², then that step, in turns.
+# Time: so many steps of a size as have the pixels of one step of 1024², then that step, alternating.
 # Memory: a step of each size.
 run_images() {
   local size
   for size in "${sizes[@]}"; do
-    race "image-1024-$size" 4 "${model[@]}" --stages 2x2 --image-size 1024 --against other-size \
+    measure "image-1024-$size" 4 "${model[@]}" --stages 2x2 --image-size 1024 --against other-size \
       --other-size "$size" --warmup 0 --iterations "$(iterations 9 2)"
-    race "image-$size" 4 "${model[@]}" --stages 2x2 --image-size "$size" --against nothing --iterations 1
+    measure "image-$size" 4 "${model[@]}" --stages 2x2 --image-size "$size" --against nothing --iterations 1
   done
 }
 
 run_round() {
   local grid ranks often=(--image-size 768 --against nothing --warmup 1 --iterations 2)
-  race_alone "tiles-1-$1" "${model[@]}" "${often[@]}"
+  measure_alone "tiles-1-$1" "${model[@]}" "${often[@]}"
   for grid in "${grids[@]:1}"; do
     ranks=$(ranks_of "$grid")
-    race "tiles-$ranks-$1" "$ranks" "${model[@]}" "${often[@]}" --stages "$grid"
+    measure "tiles-$ranks-$1" "$ranks" "${model[@]}" "${often[@]}" --stages "$grid"
   done
 }
 
@@ -52,7 +52,7 @@ median_over() {
 # image is not counted: parameters, their gradients and momenta, 12 bytes each.
 images() {
   local size bytes parameters theirs="r['other_size_seconds']" ours="r['seconds']"
-  printf '\n| image, 4 tiles | µs a pixel | over 1024² in the same turn | bytes a pixel, largest rank, without parameters | over 1024² |\n|---|---|---|---|---|\n'
+  printf '\n| image, 4 tiles | µs a pixel | over 1024² in the same round | bytes a pixel, largest rank, without parameters | over 1024² |\n|---|---|---|---|---|\n'
   parameters=$("$mpi4dl" plan --model resnet --depth 29 --global-pool-head | grep -oP '[0-9]+(?= parameters)' | head -n 1)
   bytes="(max(r['peak_bytes']) - 12 * $parameters)"
   for size in "${sizes[@]}"; do

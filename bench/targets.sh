@@ -26,25 +26,25 @@ moving_row() {
   row "$1: the worst operator that only moves data" "$worst %" "at most 3 %" "$(within "$worst" '<=' 3)"
 }
 
-against_plain() {
+against_baseline() {
   local common=(--image-size 256 --batch-size 2 "${seldom[@]}")
-  race resnet-5 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --profile
-  ratio_row "ResNet-110 256², 4 tiles + 1, against plain libtorch" resnet-5 1.10
-  race resnet-5-bf16 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --dtype bfloat16
+  measure resnet-5 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --profile
+  ratio_row "ResNet-110 256², 4 tiles + 1, against the libtorch baseline" resnet-5 1.10
+  measure resnet-5-bf16 5 "${resnet[@]}" "${tiles[@]}" "${common[@]}" --dtype bfloat16
   ratio_row "the same in bfloat16, against float32" resnet-5-bf16 1.9
-  race amoebanet-5 5 "${amoebanet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 "${often[@]}" \
+  measure amoebanet-5 5 "${amoebanet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 "${often[@]}" \
     --profile
-  ratio_row "AmoebaNet (L6, F64) 256², 4 tiles + 1, against plain libtorch" amoebanet-5 1.05
+  ratio_row "AmoebaNet (L6, F64) 256², 4 tiles + 1, against the libtorch baseline" amoebanet-5 1.05
   moving_row "ResNet-110 256², 4 tiles + 1" resnet-5
   moving_row "AmoebaNet (L6, F64) 256², 4 tiles + 1" amoebanet-5
-  race_alone resnet-1 "${resnet[@]}" "${common[@]}"
-  ratio_row "ResNet-110 256², one rank, all threads, against plain libtorch" resnet-1 1.15
-  race_alone amoebanet-1 "${amoebanet[@]}" --image-size 256 --batch-size 2 "${often[@]}"
-  ratio_row "AmoebaNet (L6, F64) 256², one rank, all threads, against plain libtorch" amoebanet-1 1.35
+  measure_alone resnet-1 "${resnet[@]}" "${common[@]}"
+  ratio_row "ResNet-110 256², one rank, all threads, against the libtorch baseline" resnet-1 1.15
+  measure_alone amoebanet-1 "${amoebanet[@]}" --image-size 256 --batch-size 2 "${often[@]}"
+  ratio_row "AmoebaNet (L6, F64) 256², one rank, all threads, against the libtorch baseline" amoebanet-1 1.35
 }
 
 two_ranks() {
-  OMP_NUM_THREADS=1 race two-tiles 2 "${resnet[@]}" --stages 2x1 --image-size 512 --batch-size 1 \
+  OMP_NUM_THREADS=1 measure two-tiles 2 "${resnet[@]}" --stages 2x1 --image-size 512 --batch-size 1 \
     --against one-rank "${seldom[@]}"
   ratio_row "ResNet-110 512², 2 tiles on 2 ranks against 1 rank, 1 thread each" two-tiles 1.9
 }
@@ -74,7 +74,7 @@ halos() {
 memory() {
   local name=memory-$1 words=$2 bound=$3 mib
   shift 3
-  race "$name" 5 "${resnet[@]}" "${tiles[@]}" --image-size 512 --batch-size 2 --against nothing \
+  measure "$name" 5 "${resnet[@]}" "${tiles[@]}" --image-size 512 --batch-size 2 --against nothing \
     --warmup 0 --iterations 1 "$@"
   mib=$(figure "$name" 'round(max(k["resident_bytes"] for k in r["ranks"][:4]) / 2**20)')
   row "memory of a tile rank, ResNet-110 512², batch 2$words" "$mib MiB" "at most $bound MiB" \
@@ -82,12 +82,12 @@ memory() {
 }
 
 designs() {
-  race d2-free 5 "${resnet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 --halo-D2 \
+  measure d2-free 5 "${resnet[@]}" "${tiles[@]}" --image-size 256 --batch-size 2 --halo-D2 \
     --against design-1 "${seldom[@]}"
   ratio_row "--halo-D2 against design 1, messages on one node, ResNet-110 256²" d2-free 0.95
   local d2=(--model resnet --depth 29 --stages 2x2 --image-size 128 --batch-size 1 --halo-D2
             --against design-1 --warmup 2 --iterations "$(iterations 51 3)")
-  race d2-free-small 4 "${d2[@]}"
+  measure d2-free-small 4 "${d2[@]}"
   ratio_row "--halo-D2 against design 1, messages on one node, ResNet-29 128²" d2-free-small 0.95
   if [ "$(id -u)" = 0 ]; then
     step "d2-1ms: emulated-network.sh --delay 1ms 4 mpi4dl bench train ${d2[*]}" bench-d2-1ms \
@@ -97,7 +97,7 @@ designs() {
   fi
 }
 
-against_plain
+against_baseline
 two_ranks
 halos
 memory kept "" 1647

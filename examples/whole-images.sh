@@ -2,7 +2,7 @@
 # whole-images.sh [FOLDER]: trains one model in three ways on images that are large because what
 # matters in them is small, and compares them: whole images on tiles, the images shrunk, and patches.
 # All of it lies in FOLDER (build/whole-images if not given). Whoever stops it may start it again: what is
-# finished is not done again, and training goes on from its last checkpoint. docs/whole-images.md
+# finished is not done again, and training resumes from its last checkpoint. docs/whole-images.md
 # shows what comes out.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

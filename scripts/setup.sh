@@ -9,7 +9,8 @@ packages=(
   libtorch-dev libopenmpi-dev openmpi-bin           # libraries
   libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libvips-dev libtiff-dev pkgconf
-  libgtest-dev libopenslide-dev python3-torch       # tests
+  libgtest-dev libgmock-dev libopenslide-dev python3-torch  # tests
+  libdnnl-dev                                       # bench-convolutions
   "$@"
 )
 

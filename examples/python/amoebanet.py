@@ -1,4 +1,4 @@
-"""AmoebaNet-D as mpi4dl trains it, in plain PyTorch: names of parameters are the same, so
+"""AmoebaNet-D as mpi4dl trains it, as PyTorch modules: names of parameters are the same, so
 load_state_dict takes an exported file as it is."""
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""ResNet v1 and v2 as mpi4dl trains them, in plain PyTorch: names of parameters are the same, so
+"""ResNet v1 and v2 as mpi4dl trains them, as PyTorch modules: names of parameters are the same, so
 load_state_dict takes an exported file as it is."""
 from torch import nn
 

@@ -13,7 +13,7 @@
 namespace mpi4dl {
 namespace {
 
-/// A device has none, and cannot be cut.
+/// Returns the length of a file; a device has none, and cannot be cut.
 int64_t length_of(int descriptor) {
   struct stat status{};
   return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;

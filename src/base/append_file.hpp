@@ -5,7 +5,7 @@
 
 namespace mpi4dl {
 
-/// A file that grows by whole records, each of which is with the system before the next one. Every
+/// Grows a file by whole records, each of which is with the system before the next one. Every
 /// failure is an Error that names the file and the reason, and leaves no part of its record.
 class AppendFile {
  public:

@@ -8,13 +8,13 @@
 
 namespace mpi4dl {
 
-/// Something failed while running; the program ends with exit code 1.
+/// Says that something failed while running; the program ends with exit code 1.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The user asked for something impossible; the program ends with exit code 2.
+/// Says that the user asked for something impossible; the program ends with exit code 2.
 class UsageError : public Error {
  public:
   using Error::Error;

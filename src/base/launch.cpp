@@ -17,6 +17,14 @@ std::optional<int> number_in(const char* variable) {
   return static_cast<int>(value);
 }
 
+/// Reads the variables of Open MPI, MVAPICH, Intel MPI, Hydra and Slurm.
+int local_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+                               "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"})
+    if (const auto rank = number_in(variable)) return *rank;
+  return 0;
+}
+
 }  // namespace
 
 Launch read_launch() {
@@ -32,14 +40,15 @@ Launch read_launch() {
   for (const Variables& variables : kLaunchers) {
     const auto rank = number_in(variables.rank), ranks = number_in(variables.ranks);
     if (!rank || !ranks) continue;
-    return {*rank, ranks};
+    return {*rank, ranks, local_rank()};
   }
-  return {.rank = number_in("PMIX_RANK").value_or(0)};
+  return {.rank = number_in("PMIX_RANK").value_or(0), .local_rank = local_rank()};
 }
 
 void end_with_usage_error(const Launch& launch, const std::string& sentence, SeenBy seen) {
   const bool first = launch.rank == 0;
   if (!first) std::this_thread::sleep_for(std::chrono::seconds(3));
+  std::fflush(stdout);  // the sentence comes last
   if (first || seen == SeenBy::some_ranks) std::fprintf(stderr, "mpi4dl: %s\n", sentence.c_str());
   std::fflush(nullptr);
   std::_Exit(2);

@@ -5,18 +5,19 @@
 
 namespace mpi4dl {
 
-/// What the launcher's environment tells about this process before MPI starts, so that a mistake on
-/// the command line costs no start of MPI, and one rank speaks about it.
+/// Holds what the launcher's environment tells about this process before MPI starts, so that a
+/// mistake on the command line costs no start of MPI, and one rank speaks about it.
 struct Launch {
   int rank = 0;
   std::optional<int> ranks = {};  ///< unknown without a launcher, or with one that does not tell
+  int local_rank = 0;             ///< among the ranks of this node
 };
 
 /// Reads the variables of Open MPI, of PMI (MPICH, Intel MPI, MVAPICH) and of Slurm's job steps.
 Launch read_launch();
 
-/// Who finds the same mistake: every rank sees the command line, but a file may be another one, or
-/// missing, on some nodes.
+/// Says who finds the same mistake: every rank sees the command line, but a file may be another
+/// one, or missing, on some nodes.
 enum class SeenBy { every_rank, some_ranks };
 
 /// Ends a process that has not started MPI, with exit code 2. The first rank speaks and ends at

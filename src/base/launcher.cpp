@@ -22,7 +22,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Files through which ranks of a node exchange messages; the others of this job are mapped too.
+/// Removes the files through which ranks of a node exchange messages; the others of this job are
+/// mapped too.
 void remove_message_files() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
@@ -30,7 +31,7 @@ void remove_message_files() {
       unlink(line.substr(line.find('/')).c_str());
 }
 
-/// The launcher's folder, if it is certain that it is this one's.
+/// Removes the launcher's folder, if it is certain that it is this one's.
 void remove_folder(const Launcher& launcher) {
   const std::filesystem::path folder = environment("PMIX_SERVER_TMPDIR");
   std::error_code ignored;

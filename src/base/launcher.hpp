@@ -6,7 +6,7 @@
 
 namespace mpi4dl {
 
-/// Open MPI's mpirun, or its daemon on this node, which has started this process.
+/// Describes Open MPI's mpirun, or its daemon on this node, which has started this process.
 ///
 /// On Ctrl-C and on SIGTERM mpirun ends its ranks, which are in process groups of their own and
 /// hear nothing of a terminal: SIGCONT, a pause, SIGTERM, a pause, SIGKILL. (SIGCONT tells nothing:
@@ -17,11 +17,11 @@ struct Launcher {
   int pause_seconds = 1;  ///< from SIGTERM to SIGKILL
 };
 
-/// Nothing where another launcher, or none, has started this process.
+/// Returns nothing where another launcher, or none, has started this process.
 std::optional<Launcher> find_launcher();
 
-/// From now on, when the launcher is gone this process ends too, without a word, and removes the
-/// files of shared memory that Open MPI would leave.
+/// Makes this process end, without a word, when the launcher is gone, and remove the files of
+/// shared memory that Open MPI would leave.
 void end_with(const Launcher& launcher);
 
 }  // namespace mpi4dl

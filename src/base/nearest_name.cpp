@@ -12,7 +12,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// The optimal string alignment distance: insertions, deletions, replacements and swaps of
+/// Returns the optimal string alignment distance: insertions, deletions, replacements and swaps of
 /// neighbours.
 size_t edit_distance(const std::string& a, const std::string& b) {
   const size_t width = b.size() + 1;
@@ -30,6 +30,18 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return table.back();
 }
 
+/// Returns the only candidate that begins so, or an empty string.
+std::string only_one_with(const std::string& begin, const std::vector<std::string>& candidates) {
+  constexpr size_t kTellsEnough = 3;
+  if (begin.size() < kTellsEnough) return "";
+  const auto begins_so = [&](const std::string& name) {
+    return lower_case(name).starts_with(begin);
+  };
+  const auto found = std::find_if(candidates.begin(), candidates.end(), begins_so);
+  if (found == candidates.end() || std::any_of(found + 1, candidates.end(), begins_so)) return "";
+  return *found;
+}
+
 }  // namespace
 
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& candidates) {
@@ -42,7 +54,7 @@ std::string nearest_name(const std::string& typed, const std::vector<std::string
     least = distance;
     nearest = candidate;
   }
-  return nearest;
+  return nearest.empty() ? only_one_with(wanted, candidates) : nearest;
 }
 
 std::string suggestion(const std::string& typed, const std::vector<std::string>& candidates) {

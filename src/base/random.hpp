@@ -16,19 +16,19 @@ inline uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A key made of two others.
+/// Returns a key made of two others.
 inline uint64_t combine_keys(uint64_t a, uint64_t b) {
   return mix(mix(a) ^ b);
 }
 
-/// A key from a name, the same on every machine.
+/// Returns a key from a name, the same on every machine.
 inline uint64_t key_of(std::string_view name) {
   uint64_t key = 0;
   for (const char c : name) key = combine_keys(key, static_cast<unsigned char>(c));
   return key;
 }
 
-/// The `counter`-th number of this key's sequence, in [0, 1).
+/// Returns the `counter`-th number of this key's sequence, in [0, 1).
 inline double uniform(uint64_t key, uint64_t counter) {
   return static_cast<double>(combine_keys(key, counter) >> 11) * 0x1p-53;
 }

@@ -4,7 +4,7 @@
 
 namespace mpi4dl {
 
-/// Of numbers that are not negative.
+/// Divides and rounds up; neither may be negative.
 constexpr int64_t divide_up(int64_t number, int64_t by) {
   return (number + by - 1) / by;
 }

@@ -23,8 +23,8 @@ std::string_view name_of(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGTERM ? "SIGTERM" : "SIGUSR1";
 }
 
-/// In one piece, and on a line of its own where a terminal may show a bar or "^C". A launcher may
-/// show one of the two streams on a terminal and not the other.
+/// Writes in one piece, and on a line of its own where a terminal may show a bar or "^C". A
+/// launcher may show one of the two streams on a terminal and not the other.
 void say(std::string_view first, std::string_view second, std::string_view third) {
   const bool terminal = isatty(STDERR_FILENO) != 0 || isatty(STDOUT_FILENO) != 0;
   const std::string_view before = terminal ? "\nmpi4dl: " : "mpi4dl: ";
@@ -41,7 +41,7 @@ bool known_failure() {
   return failed != nullptr && *failed != 0;
 }
 
-/// Whether the process goes on.
+/// Returns whether the process continues.
 bool note(int signal, bool by_launcher, const SignalAnswer& answer) {
   if (answer.noted == Noted::nothing) return false;
   if (signal == SIGINT && answer.noted != Noted::all) return false;

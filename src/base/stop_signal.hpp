@@ -18,7 +18,7 @@ namespace mpi4dl {
 
 enum class Noted { nothing, queue_signals, all };
 
-/// What is said, after "mpi4dl: ".
+/// Holds what is said, after "mpi4dl: ".
 struct SignalWords {
   std::string end = {};       ///< goes after "ended by Ctrl-C", or by whatever it was
   std::string stop = {};      ///< at the first signal that is noted
@@ -33,19 +33,19 @@ struct SignalAnswer {
   pid_t launcher = 0;  ///< 0: none is known
 };
 
-/// This is the answer from now on. A signal that this process was started to ignore stays ignored.
+/// Sets the answer from now on. A signal that this process was started to ignore stays ignored.
 void answer_signals(const SignalAnswer& answer);
 
-/// A file that cannot grow is an error like a full disk, and no signal.
+/// Makes a file that cannot grow an error like a full disk, and no signal.
 void ignore_file_size_signal();
 
-/// From now on the launcher's signals are answered in silence where this is not zero: a rank has
+/// Answers the launcher's signals in silence from now on where `failed` is not zero: a rank has
 /// failed and said why. Null: nobody knows.
 void expect_failure_in(const std::atomic<uint32_t>* failed);
 
-/// Whether a signal was noted.
+/// Returns whether a signal was noted.
 bool stop_asked();
-/// Whether it was Ctrl-C.
+/// Returns whether it was Ctrl-C.
 bool interrupted();
 
 }  // namespace mpi4dl

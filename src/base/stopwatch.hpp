@@ -4,7 +4,7 @@
 
 namespace mpi4dl {
 
-/// Wall time since it was made.
+/// Measures wall time since it was made.
 class Stopwatch {
  public:
   double seconds() const {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Static, because a signal handler must not meet memory that was freed.
+/// Is static, because a signal handler must not meet memory that was freed.
 struct Entry {
   enum State { unused, changing, valid };
   std::atomic<State> state{unused};
@@ -25,7 +25,7 @@ struct Entry {
 
 std::array<Entry, 8> table;
 
-/// The entry's number; -1 where the table is full, and a signal would leave the file.
+/// Returns the entry's index; -1 where the table is full, and a signal would leave the file.
 int enter(const std::string& path) {
   for (size_t i = 0; i < table.size() && path.size() < PATH_MAX; ++i) {
     auto expected = Entry::unused;

@@ -4,9 +4,9 @@
 
 namespace mpi4dl {
 
-/// A file that is called NAME.partial until it is complete, so that an older one of its name is
-/// replaced as a whole or not at all. What is not published is removed, also where a signal ends
-/// the process. A device, such as /dev/stdout, is written to under its own name.
+/// Calls a file NAME.partial until it is complete, so that an older one of its name is replaced as
+/// a whole or not at all. What is not published is removed, also where a signal ends the process. A
+/// device, such as /dev/stdout, is written to under its own name.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(std::string name);
@@ -15,7 +15,7 @@ class UnfinishedFile {
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 
   const std::string& name() const { return name_; }
-  /// Where to write it.
+  /// Returns where to write it.
   const std::string& partial() const { return partial_; }
   /// Gives the complete file its name; throws Error where that fails.
   void publish();

@@ -4,7 +4,10 @@
 
 namespace mpi4dl {
 
-/// True if a text is well-formed UTF-8, as JSON wants it.
+/// Is what some editors write at the begin of a file.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// Returns whether a text is well-formed UTF-8, as JSON wants it.
 inline bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = [&](size_t at) {

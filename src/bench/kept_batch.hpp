@@ -10,7 +10,7 @@
 
 namespace mpi4dl {
 
-/// The same random images for every step, kept from the first one on: reading takes no time.
+/// Gives every step the same random images, kept from the first one on: reading takes no time.
 class KeptBatch : public BatchSource {
  public:
   explicit KeptBatch(const SyntheticOptions& options) : origin_(options) {}

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Operators that compute nothing: they copy, join, pad, fill or convert.
+/// Returns whether an operator computes nothing: it copies, joins, pads, fills or converts.
 bool moves_data(const std::string& name) {
   static const std::set<std::string> movers{
       "aten::copy_",           "aten::cat",        "aten::_cat",
@@ -26,7 +26,7 @@ bool moves_data(const std::string& name) {
 
 }  // namespace
 
-/// An operator under way.
+/// Times an operator under way.
 struct OperatorProfile::Call : at::ObserverContext {
   Clock::time_point start;
   double inside = 0;  // seconds of operators that it has called

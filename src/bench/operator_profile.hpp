@@ -9,7 +9,8 @@
 
 namespace mpi4dl {
 
-/// Counts libtorch's operators, and ours that record themselves, on this thread during its life.
+/// Counts libtorch's operators, and our kernels that record themselves, on this thread during its
+/// life.
 class OperatorProfile {
  public:
   struct Line {
@@ -24,7 +25,7 @@ class OperatorProfile {
   OperatorProfile(const OperatorProfile&) = delete;
   OperatorProfile& operator=(const OperatorProfile&) = delete;
 
-  /// The most expensive first.
+  /// Returns all operators, the most expensive first.
   std::vector<Line> lines() const;
 
  private:

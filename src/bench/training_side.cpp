@@ -6,7 +6,10 @@
 #include <chrono>
 #include <thread>
 
-#include "comm/memory_meter.hpp"
+#include "backend/backend.hpp"
+#include "comm/collectives.hpp"
+#include "comm/staging.hpp"
+#include "memory/memory_meter.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -35,7 +38,7 @@ TrainingSide::TrainingSide(const Graph& graph, const Layout& layout, Work work,
                .classes = graph.node(graph.output()).shape.channels,
                .image = graph.shape(graph.input()),
                .seed = options.seed}) {
-  const MemoryMeter meter;
+  const MemoryMeter meter(context_.backend->device().type());
   trainer_ = std::make_unique<Trainer>(graph, layout, std::move(work), options, comm);
   step();
   held_bytes_ = meter.live_bytes();
@@ -47,6 +50,7 @@ void TrainingSide::step() {
   const double cpu = cpu_seconds();
   const auto start = Clock::now();
   const StepReport report = trainer_->step(images_);
+  await_device(context_);  // which may still be updating parameters
   costs_.seconds += seconds_since(start);
   costs_.cpu += cpu_seconds() - cpu;
   costs_.communication += context_.idle.communication - before.communication;
@@ -54,13 +58,13 @@ void TrainingSide::step() {
   costs_.peak_bytes = std::max(costs_.peak_bytes, held_bytes_ + report.peak_bytes);
 }
 
-double take_turn(const Communicator& world, const std::function<void()>& step) {
-  world.barrier();
+double time_round(const Communicator& world, const std::function<void()>& round) {
+  barrier(world);
   const auto start = Clock::now();
-  if (step) step();
-  at::Tensor slowest = at::full({1}, step ? seconds_since(start) : 0, at::kDouble);
-  Pending everybody = world.start_all_reduce(slowest, Reduction::max);
-  while (!step && !everybody.ready()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (round) round();
+  at::Tensor slowest = at::full({1}, round ? seconds_since(start) : 0, at::kDouble);
+  Pending everybody = start_all_reduce(slowest, world, {.reduction = Reduction::max});
+  while (!round && !everybody.ready()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   everybody.finish();
   return slowest.item<double>();
 }

@@ -9,7 +9,7 @@
 
 namespace mpi4dl {
 
-/// What training steps have cost this rank, all together.
+/// Adds up what training steps have cost this rank.
 struct StepCosts {
   double seconds = 0;
   double communication = 0, waiting = 0;  ///< of these; the rest it computed
@@ -17,7 +17,7 @@ struct StepCosts {
   int64_t peak_bytes = 0;                 ///< of tensors at the worst moment, parameters included
 };
 
-/// One side of a race: a trainer with random images that are in memory already.
+/// Is one side of a benchmark: a trainer with random images that are in memory already.
 class TrainingSide {
  public:
   /// Takes a first step, so that everything that a trainer keeps is there. Collective over `comm`,
@@ -37,8 +37,8 @@ class TrainingSide {
   StepCosts costs_;
 };
 
-/// Seconds of one step, as long as the slowest rank needed. Ranks without a step sleep meanwhile
-/// and leave their cores to the others. Collective over the world.
-double take_turn(const Communicator& world, const std::function<void()>& step);
+/// Runs one side's round and returns its seconds on the slowest rank. Ranks without a part in it
+/// sleep meanwhile and leave their cores to the others. Collective over the world.
+double time_round(const Communicator& world, const std::function<void()>& round);
 
 }  // namespace mpi4dl

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/flag_names.hpp"
 #include "comm/agreement.hpp"
 #include "comm/session.hpp"
 #include "data/survey.hpp"
@@ -15,7 +16,7 @@ void warn_of(const BadParts& bad) {
   int64_t count = 0;
   for (const BadSamples& part : {bad.training, bad.validation})
     for (const auto& [sample, reason] : part)
-      if (++count <= kReadable) warn("left out: " + reason);
+      if (++count <= kReadable) warn("left out: " + with_flags(reason));
   if (count > kReadable) warn(fmt::format("left out: {} more", count - kReadable));
 }
 
@@ -39,13 +40,13 @@ BadParts check_images(const DataParts& parts, bool skip, Session& session) {
   if (!skip) throw CommonError(counts + "; mend or remove them, or use --on-bad-image skip");
   if (session.first()) {
     warn_of(bad);
-    std::printf("%s\n", counts.c_str());
+    fmt::print("{}\n", counts);
   }
   return bad;
 }
 
 void warn(const std::string& sentence) {
-  std::fprintf(stderr, "mpi4dl: %s\n", sentence.c_str());
+  fmt::print(stderr, "mpi4dl: {}\n", sentence);
 }
 
 }  // namespace mpi4dl

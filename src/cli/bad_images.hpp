@@ -13,7 +13,7 @@ namespace mpi4dl {
 
 class Session;
 
-/// The flag --on-bad-image.
+/// Holds the flag --on-bad-image.
 struct BadImageFlag {
   std::string value = "fail";
 

@@ -26,7 +26,7 @@ void CheckpointFlags::add_to(CLI::App& command) {
       ->default_str("3");
   command.add_option(
       "--resume", resume,
-      "Go on from this checkpoint; auto: from the newest whole one, if there is any");
+      "Resume from this checkpoint; auto: from the newest complete one, if there is any");
   add_checkpoint_flag(command, weights)
       ->description(
           "Start from the weights of a checkpoint, of the newest in a folder, of a "
@@ -36,7 +36,7 @@ void CheckpointFlags::add_to(CLI::App& command) {
 CheckpointOptions CheckpointFlags::options() const {
   CheckpointOptions options{.folder = folder, .resume = resume};
   const auto needs_folder = [&](const std::string& flag, bool given) {
-    validate(!given || !folder.empty(), "{} has a meaning only with --checkpoint-dir", flag);
+    validate(!given || !folder.empty(), "{} requires --checkpoint-dir", flag);
   };
   needs_folder("--checkpoint-every", !every.empty());
   needs_folder("--keep", keep > 0);

@@ -11,7 +11,7 @@ class Option;
 
 namespace mpi4dl {
 
-/// The flags that say where training begins, and what is kept of it.
+/// Holds the flags that say where training begins, and what is kept of it.
 struct CheckpointFlags {
   std::string folder, every, resume, weights;  // empty where not given
   int64_t keep = 0;                            // 0: not given

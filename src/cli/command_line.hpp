@@ -4,20 +4,22 @@
 #include <optional>
 #include <string>
 
+#include "backend/device.hpp"
 #include "base/error.hpp"
 #include "base/launch.hpp"
 #include "cli/commands.hpp"
+#include "comm/session.hpp"
 
 namespace mpi4dl {
 
-/// A mistake in the file of --config, which may be another one on other nodes.
+/// Is a mistake in the file of --config, which may be another one on other nodes.
 class ConfigFileError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// The command line: all commands with their flags, and what was chosen. Needs neither MPI nor
-/// tensors, so that a mistake is answered at once.
+/// Knows all commands with their flags, and which was chosen. Needs neither MPI nor tensors, so
+/// that a mistake is answered at once.
 class CommandLine {
  public:
   CommandLine();
@@ -28,11 +30,14 @@ class CommandLine {
   std::optional<int> parse(int argc, char** argv, const Launch& launch);
 
   const Command& chosen() const { return chosen_; }
-  double timeout_seconds() const { return timeout_; }
   bool caching_allocator() const { return allocator_ == "caching"; }
+  /// Returns how to run what was chosen, on this rank's device. Throws UsageError.
+  SessionOptions session_options(const Launch& launch) const;
+  DeviceArithmetic arithmetic() const { return arithmetic_; }
 
  private:
   void add_commands();
+  void add_device_flags();
   std::string list_of_commands() const;
   std::optional<int> show_help(int argc, char** argv, const Launch& launch);
   std::string sentence_about(const CLI::ParseError& error) const;
@@ -40,8 +45,11 @@ class CommandLine {
 
   CLI::App app_;
   Command chosen_;
-  double timeout_;
+  SessionOptions session_;
   std::string allocator_ = "caching";
+  std::string device_ = "auto";
+  std::string transport_ = "auto";
+  DeviceArithmetic arithmetic_;
 };
 
 }  // namespace mpi4dl

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "base/nearest_name.hpp"
+#include "base/utf8.hpp"
+#include "cli/checks.hpp"
 #include "cli/command_names.hpp"
 
 namespace mpi4dl {
@@ -28,7 +30,7 @@ bool is_text(const std::string& line) {
                       [](unsigned char c) { return c < ' ' && c != '\t' && c != '\r'; });
 }
 
-/// Without the comment, which begins with # or ; at the line's begin or behind a blank.
+/// Removes the comment, which begins with # or ; at the line's begin or behind a blank.
 std::string without_comment(const std::string& line) {
   bool quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -46,8 +48,10 @@ std::string unquoted(const std::string& value, int line) {
   return value.substr(1, value.size() - 2);
 }
 
-CLI::App& find_command(CLI::App& app, const std::string& section, int line) {
+/// Finds a command by its section: [train], and [bench.halo] or [bench halo].
+CLI::App& find_command(CLI::App& app, std::string section, int line) {
   CLI::App* command = &app;
+  std::replace(section.begin(), section.end(), ' ', '.');
   for (const std::string& name : CLI::detail::split(section, '.')) {
     const std::vector<std::string> names = command_names(*command);
     if (std::find(names.begin(), names.end(), name) == names.end())
@@ -62,7 +66,8 @@ CLI::Option& find_option(CLI::App& command, const std::string& key, int line) {
     if (option->get_configurable()) return *option;
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back(name);
+    if (option->get_configurable())
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
   const std::string near = suggestion(key, names);
   const bool above_sections = command.get_parent() == nullptr;
   if (above_sections && near.empty())
@@ -75,18 +80,19 @@ CLI::Option& find_option(CLI::App& command, const std::string& key, int line) {
 void assign(CLI::Option& option, const std::string& value, int line) {
   const bool is_switch = option.get_expected_max() == 0;
   if (is_switch && value != "true" && value != "false")
-    complain(line, fmt::format("{} is a switch: true or false, not {}", option.get_lnames()[0],
-                               value.empty() ? "nothing" : value));
+    complain(line,
+             fmt::format("{} is a switch: true or false, not {}", option.get_lnames()[0], value));
   if (is_switch && value == "false") return;
   try {
     option.add_result(value);
     option.run_callback();
+    check_whole_numbers(option);
   } catch (const CLI::ParseError& error) {
-    complain(line, error.what());
+    complain(line, in_plain_words(error));
   }
 }
 
-/// Whether a value needs quotes to be read as it is.
+/// Returns whether a value needs quotes to be read as it is.
 bool needs_quotes(const std::string& value) {
   return value != trimmed(value) || value.find_first_of("#;") != std::string::npos ||
          value.starts_with('"');
@@ -99,6 +105,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& in) const {
   std::set<const CLI::Option*> seen;
   std::string raw;
   for (int line = 1; std::getline(in, raw); ++line) {
+    if (line == 1 && raw.starts_with(kByteOrderMark)) raw.erase(0, kByteOrderMark.size());
     if (!is_text(raw)) complain(line, "this is not a text file");
     const std::string text = trimmed(without_comment(raw));
     if (text.empty()) continue;
@@ -112,7 +119,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& in) const {
       continue;
     }
     const size_t equals = text.find('=');
-    if (equals == std::string::npos)
+    if (equals == std::string::npos || equals == 0)
       complain(line, fmt::format("'{}' is neither a section such as [train] nor a flag such as "
                                  "batch-size = 4",
                                  text.substr(0, 60)));
@@ -121,6 +128,7 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& in) const {
       complain(line, fmt::format("{} stands here a second time", option.get_lnames()[0]));
     // An option that is not empty was given on the command line, which goes before the file.
     const std::string value = unquoted(trimmed(text.substr(equals + 1)), line);
+    if (value.empty()) complain(line, fmt::format("{} has no value", option.get_lnames()[0]));
     if (option.empty()) assign(option, value, line);
   }
   return {};

@@ -1,16 +1,14 @@
 #include <ATen/ATen.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <set>
 
 #include "base/error.hpp"
+#include "cli/add_command.hpp"
 #include "cli/checks.hpp"
-#include "cli/class_folders.hpp"
-#include "cli/commands.hpp"
-#include "comm/session.hpp"
+#include "comm/collectives.hpp"
+#include "data/class_folders.hpp"
 #include "data/image_file.hpp"
 #include "data/image_list.hpp"
 #include "data/image_writer.hpp"
@@ -27,7 +25,7 @@ struct CutFlags {
   uint64_t seed = 1;
 };
 
-/// Where patches of an image go: the folder of its part and class, if it has such.
+/// Returns where patches of an image go: the folder of its part and class, if it has such.
 std::filesystem::path folder_of(const ListedImage& image, const ImageList& list,
                                 const std::string& out) {
   std::filesystem::path folder = out;
@@ -53,7 +51,7 @@ void make_folders(const CutFlags& flags, const ImageList& list) {
   for (const ListedImage& image : list.images) make_folder(folder_of(image, list, flags.out));
 }
 
-/// Returns how many.
+/// Cuts an image and returns how many patches that gave.
 int64_t cut(const ListedImage& image, const std::string& stem, const CutFlags& flags) {
   const ImageHeader header = read_header(image.path);
   const Extents size = header.shown(0);
@@ -78,49 +76,44 @@ int64_t cut(const ListedImage& image, const std::string& stem, const CutFlags& f
   return static_cast<int64_t>(corners.size());
 }
 
-/// Ranks take turns.
+/// Deals the images out to ranks, one by one.
 int run_cut(Session& session, const CutFlags& flags) {
   session.doing("cutting patches");
   const ImageList list = list_images(flags.path);
   if (session.first()) make_folders(flags, list);
   const Communicator& world = session.world();
-  world.barrier();
+  barrier(world);
   int64_t patches = 0;
   for (size_t i = world.rank(); i < list.images.size(); i += world.size())
     patches += cut(list.images[i], stem_of(list.images[i], list, flags.out).string(), flags);
   int64_t all = 0;
-  for (const int64_t count : all_gather(world, patches)) all += count;
+  for (const int64_t count : all_gather(patches, world)) all += count;
   if (session.first())
-    std::printf("%lld patches of %lldx%lld from %zu images, in %s\n", static_cast<long long>(all),
-                static_cast<long long>(flags.side), static_cast<long long>(flags.side),
-                list.images.size(), flags.out.c_str());
+    fmt::print("{} patches of {}x{} from {} images, in {}\n", all, flags.side, flags.side,
+               list.images.size(), flags.out);
   return 0;
 }
 
 }  // namespace
 
 void add_cut_patches(CLI::App& data, Command& chosen) {
-  auto flags = std::make_shared<CutFlags>();
-  CLI::App* cut = data.add_subcommand(
-      "cut-patches",
+  auto [cut, flags] = add_command<CutFlags>(
+      data, chosen, "cut-patches",
       "Cut square patches out of images and write them as PNG, each into the folder of its image's "
-      "class: a.tif becomes a-00000.png, a-00001.png, ...");
-  cut->option_defaults()->always_capture_default();
-  cut->add_option("--datapath", flags->path,
-                  "Folder with a folder of images for each class, or CSV file")
+      "class: a.tif becomes a-00000.png, a-00001.png, ...",
+      run_cut);
+  cut.add_option("--datapath", flags.path,
+                 "Folder with a folder of images for each class, or CSV file")
       ->required();
-  cut->add_option("--out", flags->out, "Folder to make")->required();
-  cut->add_option("--patch-size", flags->side, "Height and width of a patch in pixels")
+  cut.add_option("--out", flags.out, "Folder to make")->required();
+  cut.add_option("--patch-size", flags.side, "Height and width of a patch in pixels")
       ->check(at_least(1));
   CLI::Option* count =
-      cut->add_option("--per-image", flags->count, "Patches of each image, at random places")
+      cut.add_option("--per-image", flags.count, "Patches of each image, at random places")
           ->check(at_least(1));
-  cut->add_flag("--cover", flags->cover, "Cover each image with patches side by side instead")
+  cut.add_flag("--cover", flags.cover, "Cover each image with patches side by side instead")
       ->excludes(count);
-  cut->add_option("--seed", flags->seed, "Seed of the places");
-  cut->callback([flags, &chosen] {
-    chosen.run = [flags](Session& session) { return run_cut(session, *flags); };
-  });
+  cut.add_option("--seed", flags.seed, "Random seed of the places")->check(at_least(0));
 }
 
 }  // namespace mpi4dl

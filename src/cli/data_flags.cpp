@@ -4,12 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "cli/checks.hpp"
-#include "comm/communicator.hpp"
+#include "comm/collectives.hpp"
 #include "data/cifar.hpp"
 #include "data/subset.hpp"
 #include "data/synthetic.hpp"
@@ -23,7 +24,12 @@ std::string path_of(const DataFlags& flags) {
   return flags.path.empty() ? kDefaultPath : flags.path;
 }
 
-/// By sample. Those of the same group stay together.
+void check_path(const DataFlags& flags) {
+  validate(!flags.path.empty() || std::filesystem::exists(kDefaultPath),
+           "there is no folder {}, and --datapath names no other", kDefaultPath);
+}
+
+/// Returns, by sample, whether it is held out; samples of a group stay together.
 std::vector<bool> hold_out_share(const Dataset& all, const std::vector<uint64_t>& groups,
                                  double fraction) {
   std::vector<int64_t> labels(all.size());
@@ -51,7 +57,8 @@ DataParts open_generated(const DataFlags& flags, const DataRequest& request) {
   return split(all, hold_out_share(*all, keys, flags.val_fraction));
 }
 
-/// A folder that is not the same on every node would give ranks parts of different images.
+/// Throws Error where a folder is not the same on every node: ranks would get parts of different
+/// images.
 void check_agreement(const ImageList& list, const std::string& path, const Communicator& world) {
   struct Sight {
     uint64_t hash;
@@ -62,7 +69,7 @@ void check_agreement(const ImageList& list, const std::string& path, const Commu
   for (const ListedImage& image : list.images)
     mine.hash = combine_keys(combine_keys(combine_keys(mine.hash, image.key), image.group()),
                              static_cast<uint64_t>(2 * image.label + (image.validation ? 1 : 0)));
-  const std::vector<Sight> all = all_gather(world, mine);
+  const std::vector<Sight> all = all_gather(mine, world);
   for (size_t rank = 1; rank < all.size(); ++rank)
     ensure(
         all[rank].hash == all[0].hash,
@@ -71,7 +78,7 @@ void check_agreement(const ImageList& list, const std::string& path, const Commu
         rank, path, all[rank].images, all[0].images);
 }
 
-/// The classes have the numbers that the model gives them.
+/// Lists the images; their classes get the indices that the model gives them.
 ImageList list_files(const std::string& path, const DataRequest& request) {
   ImageList list = list_images(path);
   validate(request.labelled || list.loose.empty(),
@@ -136,14 +143,18 @@ void DataFlags::add_to(CLI::App& command) {
           "Folder with a folder of images for each class, CSV file with columns path,label, folder "
           "of CIFAR-10; to predict also a folder of images, one image or one slide"),
       kDefaultPath);
-  default_in_words(command.add_option("--num-images", images, "Synthetic images of an epoch")
-                       ->check(at_least(1)),
-                   "ten effective batches");
+  default_in_words(
+      command.add_option("--num-images", images, "Synthetic images per epoch")->check(at_least(1)),
+      "ten effective batches");
   command
       .add_option("--val-fraction", val_fraction,
                   "Hold out this share of each class for validation")
       ->check(at_least(0));
   view.add_to(command);
+  command.add_option("--normalise", normalise,
+                     "Pixels become (x - MEAN) / STD, where x goes from 0 to 1: none, imagenet, or "
+                     "MEAN,STD, each one number or one for each channel: "
+                     "0.485:0.456:0.406,0.229:0.224:0.225");
 }
 
 std::string DataFlags::application() const {
@@ -160,20 +171,21 @@ bool DataFlags::reads_files() const {
 
 void DataFlags::check() const {
   const bool files = application() == "medical", generated = !reads_files();
-  validate(generated || images == 0,
-           "--num-images {} has a meaning only with --app synthetic or random", images);
+  validate(generated || images == 0, "--num-images {} requires --app synthetic or random", images);
   validate(!generated || path_of(*this) == kDefaultPath,
-           "--datapath {} has a meaning only with --app medical or cifar", path);
-  validate(!generated || view.fit == "exact",
-           "--fit {} has a meaning only with --app medical or cifar", view.fit);
+           "--datapath {} requires --app medical or cifar", path);
+  validate(!generated || view.fit == "exact", "--fit {} requires --app medical or cifar", view.fit);
   validate(files || (view.level == 0 && view.micrometres == 0),
-           "--level and --mpp have a meaning only with --app medical");
+           "--level and --mpp require --app medical");
+  normalisation();
   validate(val_fraction < 1, "--val-fraction {} leaves nothing to train on; use less than 1",
            val_fraction);
 }
 
 DataParts open_data(const DataFlags& flags, const DataRequest& request, const Communicator& world) {
   const std::string app = flags.application();
+  flags.normalisation().check_channels(request.image.channels);
+  if (flags.reads_files()) check_path(flags);
   DataParts parts = app == "medical" ? open_files(flags, request, world)
                     : app == "cifar" ? open_cifar_files(flags, request)
                                      : open_generated(flags, request);

@@ -1,20 +1,18 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <map>
-#include <memory>
 
 #include "base/error.hpp"
 #include "base/on_threads.hpp"
 #include "base/units.hpp"
+#include "cli/add_command.hpp"
 #include "cli/checks.hpp"
-#include "cli/commands.hpp"
-#include "cli/image_size.hpp"
+#include "cli/flag_names.hpp"
 #include "cli/view_flags.hpp"
-#include "comm/session.hpp"
 #include "data/cifar.hpp"
+#include "data/image_size.hpp"
 #include "geometry/grid.hpp"
 
 namespace mpi4dl {
@@ -33,7 +31,7 @@ struct InspectFlags {
       validate(view.fit == "exact", "--fit {} needs --image-size", view.fit);
       return view.options({});
     }
-    const ImageSize size = parse_image_size(image_size);
+    const ImageSize size = parse_image_size("--image-size", image_size);
     return view.options({size.height, size.width});
   }
 };
@@ -48,36 +46,34 @@ void print_header(const std::string& path, const ImageHeader& header) {
   if (header.micrometres[0] > 0) text += fmt::format(", {:.4g} um a pixel", header.micrometres[0]);
   text += header.regions ? ", any part can be read" : ", read from the top";
   if (!header.tile.empty()) text += ", tiles of " + size_text(header.tile);
-  std::printf("%s\n", text.c_str());
+  fmt::print("{}\n", text);
   for (int level = 0; level < static_cast<int>(header.levels.size()); ++level) {
     const double scale =
         static_cast<double>(header.levels[0][1]) / static_cast<double>(header.levels[level][1]);
     text = fmt::format("  level {}: {}, 1 to {:.4g}", level, size_text(header.shown(level)), scale);
     if (header.micrometres[0] > 0)
       text += fmt::format(", {:.4g} um a pixel", header.micrometres[0] * scale);
-    std::printf("%s\n", text.c_str());
+    fmt::print("{}\n", text);
   }
 }
 
-/// Which rows and columns each tile of an image of this size has.
+/// Prints which rows and columns each tile of an image of this size has.
 void print_tiles(const Extents& size, const InspectFlags& flags) {
   if (flags.parts == 0) return;
-  const Grid grid = slice(flags.slice_method, flags.parts);
+  const Grid grid = make_grid(flags.slice_method, flags.parts);
   validate(grid.rows <= size[0] && grid.cols <= size[1],
            "an image of {} pixels cannot be cut into {} tiles", size_text(size), to_string(grid));
   const std::vector<int64_t> shape{1, 3, size[0], size[1]};
-  std::printf("an image of %s pixels in %s tiles:\n", size_text(size).c_str(),
-              to_string(grid).c_str());
+  fmt::print("an image of {} pixels in {} tiles:\n", size_text(size), to_string(grid));
   for (int tile = 0; tile < grid.size(); ++tile) {
     const Box box = grid.owned(shape, tile);
-    std::printf("  tile %d: rows %lld to %lld, columns %lld to %lld, %.1f MiB as float32\n", tile,
-                static_cast<long long>(box[2].begin), static_cast<long long>(box[2].end - 1),
-                static_cast<long long>(box[3].begin), static_cast<long long>(box[3].end - 1),
-                mebibytes(4 * box.elements()));
+    fmt::print("  tile {}: rows {} to {}, columns {} to {}, {:.1f} MiB as float32\n", tile,
+               box[2].begin, box[2].end - 1, box[3].begin, box[3].end - 1,
+               mebibytes(4 * box.elements()));
   }
 }
 
-/// What one look at a file tells.
+/// Holds what one look at a file tells.
 struct Finding {
   std::string format;
   Extents stored, shown;
@@ -94,7 +90,7 @@ Finding look_at(const std::string& path, const InspectFlags& flags, const ViewOp
       });
     return {header.format, header.shown(0), view.canvas, ""};
   } catch (const Error& error) {
-    return {"", {}, {}, error.what()};
+    return {"", {}, {}, with_flags(error.what())};
   }
 }
 
@@ -118,16 +114,15 @@ void print_counts(const ImageList& list) {
     text += list.has_split
                 ? fmt::format(": {} for training, {} for validation", count.first, count.second)
                 : fmt::format(": {}", count.first);
-    std::printf("%s\n", text.c_str());
+    fmt::print("{}\n", text);
   }
   if (!list.unused_columns.empty())
-    std::printf("  columns that are not used: %s\n",
-                fmt::format("{}", fmt::join(list.unused_columns, ", ")).c_str());
+    fmt::print("  columns that are not used: {}\n", fmt::join(list.unused_columns, ", "));
   if (!list.loose.empty())
-    std::printf("  images beside the folders of classes are not used: %s\n", list.loose.c_str());
+    fmt::print("  images beside the folders of classes are not used: {}\n", list.loose);
 }
 
-/// Smallest and largest, by pixels.
+/// Prints the smallest and the largest size, by pixels.
 void print_sizes(const std::vector<Finding>& findings) {
   std::map<std::string, int64_t> formats;
   std::map<int64_t, Extents> sizes;
@@ -136,24 +131,23 @@ void print_sizes(const std::vector<Finding>& findings) {
     ++formats[finding.format];
     sizes[finding.stored[0] * finding.stored[1]] = finding.stored;
   }
-  for (const auto& [format, count] : formats)
-    std::printf("  %s: %lld\n", format.c_str(), static_cast<long long>(count));
+  for (const auto& [format, count] : formats) fmt::print("  {}: {}\n", format, count);
   if (!sizes.empty())
-    std::printf("  sizes from %s to %s pixels\n", size_text(sizes.begin()->second).c_str(),
-                size_text(sizes.rbegin()->second).c_str());
+    fmt::print("  sizes from {} to {} pixels\n", size_text(sizes.begin()->second),
+               size_text(sizes.rbegin()->second));
 }
 
 int inspect_list(const InspectFlags& flags) {
   const ViewOptions options = flags.options();
   const ImageList list = list_images(flags.path);
-  std::printf("%s: %zu images\n", flags.path.c_str(), list.images.size());
+  fmt::print("{}: {} images\n", flags.path, list.images.size());
   print_counts(list);
   const std::vector<Finding> findings = look_at_all(list.images, flags, options);
   print_sizes(findings);
   int64_t bad = 0;
   for (const Finding& finding : findings)
     if (!finding.problem.empty()) {
-      std::printf("  %s\n", finding.problem.c_str());
+      fmt::print("  {}\n", finding.problem);
       ++bad;
     }
   for (const Finding& finding : findings)
@@ -162,7 +156,7 @@ int inspect_list(const InspectFlags& flags) {
       break;
     }
   if (bad == 0) return 0;
-  std::printf("%lld of %zu images cannot be used\n", static_cast<long long>(bad), findings.size());
+  fmt::print("{} of {} images cannot be used\n", bad, findings.size());
   return 1;
 }
 
@@ -181,13 +175,11 @@ int inspect_cifar(const InspectFlags& flags) {
   for (int64_t i = 0; i < parts.training->size(); ++i) ++counts[parts.training->label(i)].first;
   for (int64_t i = 0; i < parts.validation->size(); ++i)
     ++counts[parts.validation->label(i)].second;
-  std::printf("%s: CIFAR-10, %lld images for training and %lld for validation\n",
-              flags.path.c_str(), static_cast<long long>(parts.training->size()),
-              static_cast<long long>(parts.validation->size()));
+  fmt::print("{}: CIFAR-10, {} images for training and {} for validation\n", flags.path,
+             parts.training->size(), parts.validation->size());
   for (const auto& [label, count] : counts)
-    std::printf("  class %lld: %lld for training, %lld for validation\n",
-                static_cast<long long>(label), static_cast<long long>(count.first),
-                static_cast<long long>(count.second));
+    fmt::print("  class {}: {} for training, {} for validation\n", label, count.first,
+               count.second);
   print_tiles(parts.training->extent(0), flags);
   return 0;
 }
@@ -204,28 +196,25 @@ int run_inspect(Session& session, const InspectFlags& flags) {
 }  // namespace
 
 void add_data_inspect(CLI::App& data, Command& chosen) {
-  auto flags = std::make_shared<InspectFlags>();
-  CLI::App* inspect = data.add_subcommand(
-      "inspect",
+  auto [inspect, flags] = add_command<InspectFlags>(
+      data, chosen, "inspect",
       "Say what an image file, a folder or a CSV file of images holds, and how it is cut into "
-      "tiles");
-  inspect->option_defaults()->always_capture_default();
-  inspect->add_option("path", flags->path, "Image, folder, CSV file, or folder of CIFAR-10")
+      "tiles",
+      run_inspect);
+  inspect.add_option("path", flags.path, "Image, folder, CSV file, or folder of CIFAR-10")
       ->required();
-  default_in_words(inspect->add_option("--image-size", flags->image_size,
-                                       "Show images at this size: 512 or 512x768"),
+  default_in_words(inspect.add_option("--image-size", flags.image_size,
+                                      "Show images at this size: 512 or 512x768"),
                    "as in the file");
-  flags->view.add_to(*inspect);
+  flags.view.add_to(inspect);
   default_in_words(
-      inspect->add_option("--num-spatial-parts", flags->parts, "Tiles to cut an image into")
+      inspect.add_option("--num-spatial-parts", flags.parts, "Tiles to cut an image into")
           ->check(at_least(1)),
       "none");
-  inspect->add_option("--slice-method", flags->slice_method,
-                      "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
-  inspect->add_flag("--decode", flags->decode, "Read every pixel too, to find damaged files");
-  inspect->callback([flags, &chosen] {
-    chosen.run = [flags](Session& session) { return run_inspect(session, *flags); };
-  });
+  inspect.add_option(
+      "--slice-method", flags.slice_method,
+      "How to cut: square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
+  inspect.add_flag("--decode", flags.decode, "Read every pixel too, to find damaged files");
 }
 
 }  // namespace mpi4dl

@@ -6,10 +6,9 @@
 #include "base/stopwatch.hpp"
 #include "cli/checkpoint_flags.hpp"
 #include "cli/checks.hpp"
-#include "cli/number_type.hpp"
+#include "cli/dtype_flag.hpp"
 #include "cli/trained_settings.hpp"
 #include "comm/agreement.hpp"
-#include "models/registry.hpp"
 #include "plan/balance.hpp"
 #include "train/weights.hpp"
 
@@ -27,10 +26,10 @@ std::shared_ptr<const Dataset> choose_part(const std::string& part, const DataPa
 }  // namespace
 
 void InferenceFlags::add_to(CLI::App& command) {
-  add_checkpoint_flag(command, weights)->required();
+  add_checkpoint_flag(command, weights);
   model.add_to(command);
   parallel.add_to(command);
-  command.add_option("--batch-size", batch, "The most images that go through a stage together")
+  command.add_option("--batch-size", batch, "Largest batch that goes through a stage at once")
       ->check(at_least(1));
   add_dtype_flag(command, dtype);
   data.add_to(command);
@@ -38,16 +37,18 @@ void InferenceFlags::add_to(CLI::App& command) {
                        ->check(CLI::IsMember({"training", "validation"})),
                    "validation where images are held out, else all");
   on_bad_image.add_to(command);
-  command.add_option("--seed", seed, "Of synthetic images");
+  command.add_option("--seed", seed, "Random seed of synthetic images")->check(at_least(0));
 }
 
 void InferenceFlags::check(int ranks) const {
+  validate(!weights.empty() || model.build().weights != nullptr,
+           "--checkpoint is required: it names trained weights");
   parallel.check();
   const Layout layout(parallel.options, ranks);
 }
 
-std::string Inference::class_text(int64_t number) const {
-  return classes.empty() ? std::to_string(number) : classes.at(number);
+std::string Inference::class_text(int64_t label) const {
+  return classes.empty() ? std::to_string(label) : classes.at(label);
 }
 
 std::string Inference::left_out_text() const {
@@ -58,36 +59,40 @@ Inference run_inference(Session& session, InferenceFlags& flags, CLI::App& comma
   session.doing("building the model");
   const Communicator& world = session.world();
   run_together(world, [&] {
-    adopt_settings(flags.weights, command, model_settings(flags.model, flags.data.view));
+    adopt_settings(flags.weights, command, model_settings(flags.model, flags.data), flags.model);
   });
   flags.data.check();
   const Layout layout(flags.parallel.options, world.size());
-  const Graph graph = build_model(flags.model.model());
+  Model model = flags.model.build();
+  model.resized.clear();  // what is not in the weights cannot be used
+  const Graph& graph = model.graph;
   const DataParts parts = open_data(flags.data,
                                     {.image = graph.shape(graph.input()),
-                                     .classes = flags.model.options.classes,
+                                     .classes = model.classes(),
                                      .seed = flags.seed,
                                      .synthetic_images = 320,
                                      .labelled = flags.labelled,
                                      .names = class_names(flags.weights)},
                                     world);
-  Inference result{.data = choose_part(flags.part, parts), .classes = parts.classes};
+  Inference result{
+      .data = normalised_images(choose_part(flags.part, parts), flags.data.normalisation()),
+      .classes = parts.classes};
   const bool skip = flags.on_bad_image.skip();
   const BadSamples bad = check_images({result.data, nullptr}, skip, session).training;
   const EvaluatorOptions options{.halo = flags.parallel.halo,
                                  .cells = flags.parallel.cells(graph, layout),
-                                 .type = number_type(flags.dtype),
+                                 .type = scalar_type(flags.dtype),
                                  .batch = flags.batch};
-  const Team team(layout, world);
+  const ProcessGroups groups(layout, world);
   const StageParameters parameters =
-      make_parameters(graph, options.cells, team, options.type, flags.seed);
+      make_parameters(graph, options.cells, groups, options.type, flags.seed);
 
   session.doing("loading weights");
-  load_weights(flags.weights, graph, parameters, world);
+  load_weights(flags.weights, model, parameters, world);
 
   session.doing("running images through the model");
   const Stopwatch watch;
-  Examination examination(result.data, graph, layout, team, parameters,
+  Examination examination(result.data, graph, layout, groups, parameters,
                           {.evaluator = options, .skip_bad_images = skip, .bad = bad, .warn = warn},
                           world);
   result.predictions = examination.run();

@@ -12,7 +12,7 @@
 
 namespace mpi4dl {
 
-/// The flags of every command that asks a trained model.
+/// Holds the flags of every command that runs a trained model.
 struct InferenceFlags {
   ModelFlags model;
   ParallelFlags parallel;
@@ -30,19 +30,19 @@ struct InferenceFlags {
   void check(int ranks) const;
 };
 
-/// What a trained model says of images.
+/// Holds what a trained model predicts for images.
 struct Inference {
   std::shared_ptr<const Dataset> data;
-  std::vector<std::string> classes;  ///< their names; none where they have numbers alone
+  std::vector<std::string> classes;  ///< their names; none where they have indices alone
   Predictions predictions = {};
   BadSamples bad = {};  ///< images that could not be read: their predictions mean nothing
   double seconds = 0;
 
-  /// The name of a class, or its number where it has none.
-  std::string class_text(int64_t number) const;
-  /// How many images there are in the predictions.
+  /// Returns the name of a class, or its index where it has none.
+  std::string class_text(int64_t label) const;
+  /// Returns how many images there are in the predictions.
   int64_t images() const { return data->size() - std::ssize(bad); }
-  /// " (2 of 40 left out)", or nothing.
+  /// Returns " (2 of 40 left out)", or nothing.
   std::string left_out_text() const;
 };
 

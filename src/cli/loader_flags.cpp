@@ -7,12 +7,12 @@
 namespace mpi4dl {
 
 void LoaderFlags::add_to(CLI::App& command) {
-  command.add_option("--num-workers", workers, "Threads of each rank that read images ahead")
+  command.add_option("--num-workers", workers, "Threads of each rank that load images ahead")
       ->check(at_least(0));
   on_bad_image.add_to(command);
   command.add_option("--augment", augment,
-                     "Random changes, a list of: hflip, vflip, turn (by 90 degrees), jitter=0.2 "
-                     "(colours), crop=4 (moves by up to 4 pixels)");
+                     "Random augmentations, a list of: hflip, vflip, turn (by 90 degrees), "
+                     "jitter=0.2 (colours), crop=4 (shifts by up to 4 pixels)");
 }
 
 LoaderOptions LoaderFlags::options() const {

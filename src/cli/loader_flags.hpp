@@ -11,15 +11,15 @@ class App;
 
 namespace mpi4dl {
 
-/// The flags that say how images are read while a model trains.
+/// Holds the flags that say how images are loaded while a model trains.
 struct LoaderFlags {
   int workers = 0;
   BadImageFlag on_bad_image;
   std::string augment = "none";
 
   void add_to(CLI::App& command);
-  /// Throws UsageError where the list of changes is not sound. Batch, epochs, image and seed are
-  /// for the command to say.
+  /// Throws UsageError where the list of augmentations is not sound. Batch, epochs, image and seed
+  /// are for the command to say.
   LoaderOptions options() const;
 };
 

@@ -10,31 +10,36 @@ namespace mpi4dl {
 
 void ParallelFlags::add_to(CLI::App& command) {
   command.option_defaults()->group("Layout");
-  default_in_words(command.add_option("--split-size", options.split_size, "Stages of the model")
-                       ->check(at_least(1)),
-                   "1, or one more than spatial stages");
   default_in_words(
-      command
-          .add_option("--spatial-size", options.spatial_size, "How many leading stages are spatial")
-          ->check(at_least(0)),
-      "1 where there are spatial parts");
+      command.add_option("--split-size", options.split_size, "Pipeline stages of the model")
+          ->check(at_least(1)),
+      "1, or one more than spatial stages");
+  default_in_words(command
+                       .add_option("--spatial-size", options.spatial_size,
+                                   "How many of the first stages cut their images into tiles")
+                       ->check(at_least(0)),
+                   "1 where there are spatial parts");
   command
       .add_option("--num-spatial-parts", options.spatial_parts,
                   "Tiles of each spatial stage: one number, or a list such as 4,2")
       ->delimiter(',')
       ->check(at_least(1));
-  command.add_option("--slice-method", options.slice_method,
-                     "square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
-  command.add_option("--local-DP", options.local_dp, "Ranks that share the batch of a later stage")
+  command.add_option(
+      "--slice-method", options.slice_method,
+      "How to cut: square, vertical (columns), horizontal (rows), or rows x columns: 2x3");
+  command.add_option("--local-DP", options.local_dp, "Data-parallel ranks of each later stage")
       ->check(at_least(1));
   command.add_option("--stages", options.stages,
                      "Instead of the above, each stage's grid: 2x2,2x1,b:2,1 (b: batch parts)");
-  command.add_option("--balance", balance, "Cells of each stage, such as 20,18")->delimiter(',');
+  command
+      .add_option("--balance", balance, "Cells (consecutive layers) of each stage, such as 20,18")
+      ->delimiter(',');
   add_halo_flags(command, halo);
 }
 
 void ParallelFlags::add_gems_to(CLI::App& command) {
-  command.add_flag("--gems", options.gems, "Two directions over the same ranks (GEMS-MASTER)");
+  command.add_flag("--gems", options.gems,
+                   "Pipeline batches in both directions over the same ranks (GEMS-MASTER)");
   command.add_option("--parallelism", options.parallelism,
                      "Run as a benchmark of MPI4DL, with its defaults: layer, spatial, gems or "
                      "gems-spatial");
@@ -59,15 +64,16 @@ void ParallelFlags::check() const {
 }
 
 void add_halo_flags(CLI::App& command, HaloDesign& halo) {
-  command.add_flag("--halo-D2", halo.fused,
-                   "One deep exchange for several cells, which then compute margins redundantly");
-  command.add_option("--fused-layers", halo.fused_layers, "Cells per exchange of --halo-D2")
+  command.add_flag(
+      "--halo-D2", halo.fused,
+      "One deep halo exchange for several cells, which then compute margins redundantly");
+  command.add_option("--fused-layers", halo.fused_layers, "Cells per halo exchange of --halo-D2")
       ->check(at_least(1));
 }
 
 void check_halo_flags(const HaloDesign& halo) {
-  validate(halo.fused || halo.fused_layers == 1,
-           "--fused-layers {} has a meaning only with --halo-D2", halo.fused_layers);
+  validate(halo.fused || halo.fused_layers == 1, "--fused-layers {} requires --halo-D2",
+           halo.fused_layers);
 }
 
 }  // namespace mpi4dl

@@ -1,28 +1,23 @@
 #pragma once
 
-#include <vector>
-
 #include "cli/training_flags.hpp"
-#include "pipeline/rank_memory.hpp"
+#include "comm/session.hpp"
+#include "simulate/planned_run.hpp"
 
 namespace mpi4dl {
 
-/// A training run by arithmetic alone: who would run what, and in how much memory.
-struct PlannedRun {
-  /// `ranks` 0: those of one replica. `workers`: threads of a rank that read images ahead. Throws
-  /// UsageError where the flags are not sound.
-  PlannedRun(const Graph& graph, const TrainingFlags& flags, int ranks, int workers);
-
-  /// The rank of each stage that needs the most.
-  std::vector<RankMemory> busiest() const;
-  /// The most that any rank needs.
-  int64_t most() const;
-
-  Layout layout;
-  TrainerOptions trainer;
-  MemoryOptions options;
-  PipelinePlan plan;
-  std::vector<RankMemory> memory;  ///< of each rank of a replica
+/// Says where a planned run computes.
+struct PlannedPlace {
+  Kernels kernels = Kernels::own;
+  bool on_device = false;
 };
+
+/// Returns the place where the ranks of this session compute.
+PlannedPlace place_of(const Session& session);
+
+/// Plans the run that these flags ask for. `ranks` 0: those of one replica. `workers`: threads of a
+/// rank that load images ahead. Throws UsageError where the flags are not sound.
+PlannedRun plan_run(const Graph& graph, const TrainingFlags& flags, int ranks, int workers,
+                    const PlannedPlace& place);
 
 }  // namespace mpi4dl

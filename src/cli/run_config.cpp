@@ -6,13 +6,14 @@
 
 #include "base/version.hpp"
 #include "cli/config_file.hpp"
+#include "cli/model_flags.hpp"
 
 namespace mpi4dl {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Numbers as numbers, the rest as text.
+/// Returns a number as a number, anything else as text.
 Json value_of(const std::string& text) {
   const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   return parsed.is_number() ? parsed : Json(text);
@@ -55,9 +56,13 @@ Json layout_of(const Layout& layout, const std::vector<CellRange>& cells,
 
 std::string run_config(const CLI::App& command, const Graph& graph, const Layout& layout,
                        const std::vector<CellRange>& cells, const TrainingFlags& flags) {
+  Json options = options_of(command);
+  // Those of a model's file, where the flags were not given.
+  options["image-size"] = value_of(image_size_text(graph));
+  options["num-classes"] = graph.node(graph.output()).shape.channels;
   const Json config{{"version", kVersion},
                     {"command", command.get_name()},
-                    {"options", options_of(command)},
+                    {"options", options},
                     {"model",
                      {{"parameters", graph.parameter_count()},
                       {"cells", graph.cells().size()},
@@ -66,13 +71,15 @@ std::string run_config(const CLI::App& command, const Graph& graph, const Layout
   return config.dump(2) + '\n';
 }
 
-std::string replay_config(const CLI::App& command, int ranks) {
+std::string replay_config(const CLI::App& command, int ranks, int threads) {
   const std::vector<std::string> results{"run-dir",          "json-log", "checkpoint-dir",
                                          "checkpoint-every", "keep",     "resume"};
-  return fmt::format("# mpi4dl {}, started in {}; repeats the run:\n# {}mpi4dl --config {} {}\n{}",
-                     kVersion, std::filesystem::current_path().string(),
-                     ranks == 1 ? "" : fmt::format("mpirun -np {} ", ranks), "run.ini",
-                     command.get_name(), config_section(command, results));
+  return fmt::format(
+      "# mpi4dl {}, started in {} with {} thread{} a rank; with as many it repeats the run:\n"
+      "# {}mpi4dl --config {} {}\n{}",
+      kVersion, std::filesystem::current_path().string(), threads, threads == 1 ? "" : "s",
+      ranks == 1 ? "" : fmt::format("mpirun -np {} ", ranks), "run.ini", command.get_name(),
+      config_section(command, results));
 }
 
 }  // namespace mpi4dl

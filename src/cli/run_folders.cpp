@@ -1,6 +1,6 @@
 #include "cli/run_folders.hpp"
 
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "comm/agreement.hpp"
 
@@ -9,8 +9,7 @@ namespace {
 
 void tell_weakness(const std::string& folder, const FolderLock& lock) {
   if (lock.weakness().empty()) return;
-  std::printf("%s cannot be locked (%s): start no second run in it\n", folder.c_str(),
-              lock.weakness().c_str());
+  fmt::print("{} cannot be locked ({}): start no second run in it\n", folder, lock.weakness());
 }
 
 }  // namespace
@@ -22,7 +21,7 @@ RunFolders::RunFolders(const Session& session, const std::string& checkpoints,
   });
 }
 
-/// Locks of different names: the two may be one folder.
+/// Takes locks of different names, for the two may be one folder.
 void RunFolders::take(const std::string& checkpoints, const std::string& run) {
   if (!checkpoints.empty()) {
     checkpoints_.emplace("--checkpoint-dir", checkpoints, ".checkpoints.lock");

@@ -8,12 +8,12 @@
 
 namespace mpi4dl {
 
-/// The folders that a run writes to: no other run does while this lives. The first rank holds the
-/// locks.
+/// Keeps other runs out of the folders that a run writes to while it lives. The first rank holds
+/// the locks.
 class RunFolders {
  public:
-  /// Either may be empty. Throws UsageError on all ranks where another run is in one of them.
-  /// Collective over the world.
+  /// Locks both; either may be empty. Throws UsageError on all ranks where another run is in one of
+  /// them. Collective over the world.
   RunFolders(const Session& session, const std::string& checkpoints, const std::string& run);
 
  private:

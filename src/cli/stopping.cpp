@@ -9,11 +9,12 @@
 #include "base/launch.hpp"
 #include "base/launcher.hpp"
 #include "base/stop_signal.hpp"
+#include "comm/collectives.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Looked for once, at the start: MPI changes the environment.
+/// Looks for the launcher once, at the start: MPI changes the environment.
 const std::optional<Launcher>& launcher() {
   static const std::optional<Launcher> found = find_launcher();
   return found;
@@ -34,7 +35,7 @@ std::string launcher_words(const std::string& folder) {
 }
 
 bool any(const Communicator& world, bool mine) {
-  return std::ranges::any_of(all_gather(world, static_cast<int>(mine)),
+  return std::ranges::any_of(all_gather(static_cast<int>(mine), world),
                              [](int theirs) { return theirs != 0; });
 }
 
@@ -74,8 +75,8 @@ bool Stopping::agreed() const {
   return any(session_.world(), stop_asked());
 }
 
-/// A queue counts a run that was stopped and saved as a success; a person who has pressed Ctrl-C
-/// does not want the next command of a script to begin.
+/// Returns 0 to a queue, which counts a run that was stopped and saved as a success; a person who
+/// has pressed Ctrl-C does not want the next command of a script to begin.
 int Stopping::exit_code() const {
   constexpr int kInterrupted = 130;
   return any(session_.world(), interrupted()) ? kInterrupted : 0;

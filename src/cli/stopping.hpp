@@ -6,21 +6,22 @@
 
 namespace mpi4dl {
 
-/// Every command: Ctrl-C and its like end the process with one sentence of the first rank.
+/// Makes Ctrl-C and its like end the process with one sentence of the first rank, in every command.
 void end_on_signals();
 
-/// Training: what a run says when it is asked to stop, and what it does about it.
+/// Answers a training run that is asked to stop, and says what it does about it.
 class Stopping {
  public:
-  /// `folder`: of checkpoints; empty: there are none, and every signal ends the run at once.
-  /// Otherwise it stops after a step; but Ctrl-C ends it at once until the steps begin.
+  /// Answers signals. `folder`: of checkpoints; empty: there are none, and every signal ends the
+  /// run at once. Otherwise it stops after a step; but Ctrl-C ends it at once until the steps
+  /// begin.
   Stopping(const Session& session, std::string folder);
 
   void begin_steps() const;
 
-  /// Whether a rank was asked to stop; the same on all ranks. Collective over the world.
+  /// Returns whether a rank was asked to stop; the same on all ranks. Collective over the world.
   bool agreed() const;
-  /// Of a run that was stopped. Collective over the world.
+  /// Returns the exit code of a run that was stopped. Collective over the world.
   int exit_code() const;
 
  private:

@@ -49,7 +49,7 @@ void TrainLoop::run_step(int64_t epoch, int64_t step) {
              report);
 }
 
-/// A run that is asked to stop has little time: its checkpoint comes first, and nothing after it.
+/// Saves first where the run is asked to stop, for it has little time, and does nothing after it.
 void TrainLoop::after_step(const StepRecord& record, const StepReport& report) {
   stopped_ = report.stop;
   after_.reports.step(record, report);

@@ -1,20 +1,20 @@
 #pragma once
 
-#include "cli/reports.hpp"
 #include "cli/stopping.hpp"
 #include "cli/validation.hpp"
 #include "comm/session.hpp"
 #include "data/loader.hpp"
+#include "report/run_reports.hpp"
 #include "train/checkpointing.hpp"
 #include "train/trainer.hpp"
 
 namespace mpi4dl {
 
-/// What follows a step.
+/// Holds what follows a step.
 struct AfterStep {
   Checkpointing& checkpoints;
   Validation& validation;
-  Reports& reports;
+  RunReports& reports;
 };
 
 /// Trains for some epochs, and does what follows a step. Every rank has one.
@@ -23,10 +23,10 @@ class TrainLoop {
   TrainLoop(Session& session, Trainer& trainer, Loader& images, AfterStep after,
             const Stopping& stopping, int64_t epochs);
 
-  /// From here to the last epoch's end, or until a rank is asked to stop. Collective over the
-  /// world.
+  /// Trains from here to the last epoch's end, or until a rank is asked to stop. Collective over
+  /// the world.
   void run(Position from);
-  /// Before the last epoch's end, because a rank was asked to; the same on all ranks.
+  /// Returns whether it stopped early because a rank was asked to; the same on all ranks.
   bool stopped() const { return stopped_; }
 
  private:

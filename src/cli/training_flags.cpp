@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "cli/checks.hpp"
-#include "cli/number_type.hpp"
-#include "pipeline/fastest_balance.hpp"
+#include "cli/dtype_flag.hpp"
+#include "simulate/fastest_balance.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -25,6 +25,9 @@ const Choices<OptimizerOptions::Kind> kOptimizers{{"sgd", OptimizerOptions::Kind
 const Choices<LearningRate::Kind> kRates{{"constant", LearningRate::Kind::constant},
                                          {"step", LearningRate::Kind::step},
                                          {"cosine", LearningRate::Kind::cosine}};
+// Without that of --gems.
+const Choices<ScheduleKind> kSchedules{{"gpipe", ScheduleKind::gpipe},
+                                       {"1f1b", ScheduleKind::one_f_one_b}};
 
 template <typename T>
 CLI::Validator one_of(const Choices<T>& choices) {
@@ -38,50 +41,65 @@ CLI::Validator one_of(const Choices<T>& choices) {
 void TrainingFlags::add_layout_flags(CLI::App& command) {
   parallel.add_to(command);
   parallel.add_gems_to(command);
-  command.add_option("--batch-size", batch, "Images of one replica and direction")
+  command.add_option("--batch-size", batch, "Batch size of one replica and direction")
       ->check(at_least(1));
-  command.add_option("--parts", parts, "Micro-batches of a batch")->check(at_least(1));
+  command.add_option("--parts", parts, "Micro-batches to cut a batch into")->check(at_least(1));
   default_in_words(
       command.add_option("--times", times, "GEMS: batches per optimizer step")->check(at_least(1)),
       "2 with --gems");
-  default_in_words(command.add_option("--schedule", schedule, "gpipe or 1f1b")
-                       ->check(CLI::IsMember({"gpipe", "1f1b"})),
+  default_in_words(command.add_option("--schedule", schedule, "Pipeline schedule: gpipe or 1f1b")
+                       ->check(one_of(kSchedules)),
                    "1f1b where --parts is above 1");
-  command.add_flag("--recompute", trainer.stage.recompute,
-                   "Keep only what passes between runs of cells, and run them again for backward");
+  command.add_flag(
+      "--recompute", trainer.stage.recompute,
+      "Activation checkpointing: keep only what passes between groups of cells, and recompute "
+      "the rest for backward");
 }
 
 void TrainingFlags::add_state_flags(CLI::App& command) {
   command.option_defaults()->group("Learning");
   add_dtype_flag(command, dtype);
-  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->check(one_of(kOptimizers));
-  command.add_option("--momentum", trainer.optimizer.momentum, "Of SGD")->check(at_least(0));
+  command.add_option("--optimizer", optimizer, "Optimizer: sgd, adam or adamw")
+      ->check(one_of(kOptimizers));
+  command.add_option("--momentum", trainer.optimizer.momentum, "SGD: momentum")->check(at_least(0));
+  tuning.add_freezing_to(command);
 }
 
 void TrainingFlags::add_learning_flags(CLI::App& command) {
   add_state_flags(command);
   command
-      .add_option("--batch-norm", batch_norm,
-                  "Statistics over the whole image (global), each tile (local) or all replicas")
+      .add_option(
+          "--batch-norm", batch_norm,
+          "Batch norm statistics over the whole image (global), each tile (local) or all replicas")
       ->check(one_of(kScopes));
-  command.add_option("--seed", trainer.seed, "Of weights, images and dropout");
-  command.add_flag("--fp16-allreduce", trainer.reduction.half,
-                   "Gradients travel between nodes as float16, and are summed in float32");
-  command.add_option("--weight-decay", trainer.optimizer.weight_decay, "Pull of weights to zero")
+  command
+      .add_option("--seed", trainer.seed,
+                  "Random seed of weights, synthetic images, shuffling and dropout")
       ->check(at_least(0));
-  default_in_words(command
-                       .add_option("--clip-norm", trainer.clip_norm,
-                                   "Shorten gradients that are longer than this")
-                       ->check(more_than(0)),
-                   "never");
+  command.add_flag("--fp16-allreduce", trainer.reduction.half,
+                   "All-reduce gradients between nodes in float16, accumulated in float32");
+  command
+      .add_option("--weight-decay", trainer.optimizer.weight_decay,
+                  "L2 weight decay; decoupled with adamw")
+      ->check(at_least(0));
+  tuning.add_factors_to(command);
+  default_in_words(
+      command.add_option("--clip-norm", trainer.clip_norm, "Clip the gradient norm to this")
+          ->check(more_than(0)),
+      "never");
   command.add_option("--lr", trainer.learning_rate.base, "Learning rate")->check(more_than(0));
-  command.add_option("--lr-schedule", rate_kind, "constant, step or cosine")->check(one_of(kRates));
-  command.add_option("--lr-warmup", trainer.learning_rate.warmup, "Steps of linear rise")
+  command
+      .add_option("--lr-schedule", rate_kind, "Learning rate schedule: constant, step or cosine")
+      ->check(one_of(kRates));
+  command.add_option("--lr-warmup", trainer.learning_rate.warmup, "Steps of linear warm-up")
       ->check(at_least(0));
   command
-      .add_option("--lr-step", trainer.learning_rate.every, "step: lower the rate every so many")
+      .add_option("--lr-step", trainer.learning_rate.every,
+                  "step: multiply the rate by --lr-factor every so many steps")
       ->check(at_least(1));
-  command.add_option("--lr-factor", trainer.learning_rate.factor, "step: and by this factor")
+  command
+      .add_option("--lr-factor", trainer.learning_rate.factor,
+                  "step: factor of each multiplication")
       ->check(more_than(0));
 }
 
@@ -93,6 +111,15 @@ void TrainingFlags::check() const {
            times);
   validate(schedule.empty() || !both_ways(), "--schedule {} and --gems exclude each other",
            schedule);
+  const LearningRate& rate = trainer.learning_rate;
+  const LearningRate constant;
+  const double momentum = trainer.optimizer.momentum;
+  validate(rate_kind == "step" || rate.every == constant.every,
+           "--lr-step {} requires --lr-schedule step", rate.every);
+  validate(rate_kind == "step" || rate.factor == constant.factor,
+           "--lr-factor {} requires --lr-schedule step", rate.factor);
+  validate(optimizer == "sgd" || momentum == OptimizerOptions{}.momentum,
+           "--momentum {} requires --optimizer sgd", momentum);
 }
 
 bool TrainingFlags::both_ways() const {
@@ -106,8 +133,7 @@ BatchShape TrainingFlags::batch_shape(const Layout& layout) const {
 
 ScheduleKind TrainingFlags::schedule_kind() const {
   if (both_ways()) return ScheduleKind::gems;
-  if (!schedule.empty())
-    return schedule == "gpipe" ? ScheduleKind::gpipe : ScheduleKind::one_f_one_b;
+  if (!schedule.empty()) return kSchedules.at(schedule);
   return parts > 1 ? ScheduleKind::one_f_one_b : ScheduleKind::gpipe;
 }
 
@@ -121,22 +147,11 @@ TrainerOptions TrainingFlags::trainer_options(const Graph& graph, const Layout& 
                             {static_cast<int>(layout.stages().size()), shape.parts, shape.times})
           : given_balance(graph, layout.stages(), parallel.balance);
   options.stage.batch_norm = kScopes.at(batch_norm);
-  options.type = number_type(dtype);
+  options.type = scalar_type(dtype);
   options.optimizer.kind = kOptimizers.at(optimizer);
+  tuning.set(options.optimizer, graph);
   options.learning_rate.kind = kRates.at(rate_kind);
   return options;
-}
-
-std::string to_string(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::gpipe:
-      return "gpipe";
-    case ScheduleKind::one_f_one_b:
-      return "1f1b";
-    case ScheduleKind::gems:
-      return "gems";
-  }
-  return "";
 }
 
 std::string describe_layout(const Graph& graph, const Layout& layout,

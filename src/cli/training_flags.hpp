@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/fine_tuning_flags.hpp"
 #include "cli/parallel_flags.hpp"
 #include "train/trainer.hpp"
 
@@ -11,7 +12,7 @@ class App;
 
 namespace mpi4dl {
 
-/// The flags that say how a model in a layout learns, for every command that trains.
+/// Holds the flags that say how a model in a layout learns, for every command that trains.
 struct TrainingFlags {
   ParallelFlags parallel;
   int64_t batch = 32;
@@ -23,28 +24,27 @@ struct TrainingFlags {
   std::string optimizer = "sgd";
   std::string rate_kind = "constant";
   TrainerOptions trainer;
+  FineTuningFlags tuning;
 
-  /// Where the model is and how batches go through it.
+  /// Adds the flags of where the model is and how batches go through it.
   void add_layout_flags(CLI::App& command);
-  /// What decides how much memory its numbers take: all else that a plan needs.
+  /// Adds the flags that decide how large its tensors are: all else that a plan needs.
   void add_state_flags(CLI::App& command);
-  /// How it learns, those included.
+  /// Adds the flags of how it learns, add_state_flags included.
   void add_learning_flags(CLI::App& command);
 
   /// Throws UsageError where flags contradict each other.
   void check() const;
-  /// True where batches go through the ranks in two directions.
+  /// Returns whether batches go through the ranks in two directions.
   bool both_ways() const;
   BatchShape batch_shape(const Layout& layout) const;
   ScheduleKind schedule_kind() const;
-  /// Complete but for what depends on the number of steps.
+  /// Returns options that are complete but for what depends on the number of steps. The graph is
+  /// the one that is trained, with what is frozen.
   TrainerOptions trainer_options(const Graph& graph, const Layout& layout) const;
 };
 
-/// "gpipe", "1f1b" or "gems".
-std::string to_string(ScheduleKind kind);
-
-/// Where the model is and how batches go through it, in a line or two.
+/// Says where the model is and how batches go through it, in a line or two.
 std::string describe_layout(const Graph& graph, const Layout& layout,
                             const std::vector<CellRange>& cells, const TrainingFlags& flags);
 

@@ -23,7 +23,7 @@ Validation::Validation(const std::string& every, std::shared_ptr<const Dataset> 
     : every_(parse_interval(every, data != nullptr)) {
   if (every_.count == 0) return;
   examination_ =
-      std::make_unique<Examination>(std::move(data), trainer.graph(), layout, trainer.team(),
+      std::make_unique<Examination>(std::move(data), trainer.graph(), layout, trainer.groups(),
                                     trainer.parameters(), std::move(options), world);
 }
 

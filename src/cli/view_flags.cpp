@@ -19,16 +19,18 @@ const std::map<std::string, Fit> kFits{{"exact", Fit::exact},
 
 void ViewFlags::add_to(CLI::App& command) {
   command
-      .add_option("--fit", fit,
-                  "Files of another size: exact (refuse), crop (centre), pad (white), crop-pad or "
-                  "resize")
+      .add_option(
+          "--fit", fit,
+          "What to do with files of another size: exact (refuse), crop (centre), pad (white), "
+          "crop-pad or resize")
       ->check(CLI::IsMember(kFits));
-  command.add_option("--level", level, "Level of a pyramid; 0 is the finest")->check(at_least(0));
+  command.add_option("--level", level, "Level of an image pyramid; 0 is the finest")
+      ->check(at_least(0));
   default_in_words(
       command
           .add_option(
               "--mpp", micrometres,
-              "Micrometres of a pixel, instead of a level: reads the next finer level, resized")
+              "Micrometres per pixel, instead of a level: reads the next finer level, resized")
           ->check(more_than(0)),
       "as in the file");
 }

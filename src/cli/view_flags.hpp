@@ -10,7 +10,7 @@ class App;
 
 namespace mpi4dl {
 
-/// The flags that say how an image file is shown.
+/// Holds the flags that say how an image file is shown.
 struct ViewFlags {
   std::string fit = "exact";
   int level = 0;

@@ -3,23 +3,25 @@
 #include <algorithm>
 #include <exception>
 
+#include "comm/collectives.hpp"
+
 namespace mpi4dl {
 
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine) {
-  const std::vector<size_t> lengths = all_gather(ranks, mine.size());
+  const std::vector<size_t> lengths = all_gather(mine.size(), ranks);
   const size_t longest = *std::max_element(lengths.begin(), lengths.end());
   std::vector<std::string> texts(lengths.size());
   if (longest == 0) return texts;
   std::string padded = mine;
   padded.resize(longest);
-  const std::vector<std::byte> all = ranks.all_gather(std::as_bytes(std::span(padded)));
+  const std::vector<std::byte> all = all_gather_bytes(std::as_bytes(std::span(padded)), ranks);
   for (size_t rank = 0; rank < texts.size(); ++rank)
     texts[rank].assign(reinterpret_cast<const char*>(all.data()) + rank * longest, lengths[rank]);
   return texts;
 }
 
 void run_together(const Communicator& ranks, const std::function<void()>& work) {
-  std::string failure;  // empty, or a letter for its kind and a sentence
+  std::string failure;  // empty, or a character for its kind and a sentence
   try {
     work();
   } catch (const UsageError& error) {

@@ -9,13 +9,13 @@
 
 namespace mpi4dl {
 
-/// A failure that all ranks know of and throw together; one of them speaks for all.
+/// All ranks know of this failure and throw it together; one of them speaks for all.
 class CommonError : public Error {
  public:
   using Error::Error;
 };
 
-/// One text from each rank, in rank order, on every rank. Collective.
+/// Returns one text from each rank, in rank order, on every rank. Collective.
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine);
 
 /// Runs `work`, which is not collective, on every rank. Where it fails on some, all ranks throw the

@@ -7,16 +7,16 @@ namespace mpi4dl {
 
 enum class Reduction { sum, min, max };
 
-/// The MPI type of a tensor element: float32, float64, bfloat16, float16 or int64.
-/// The two half types travel as 16-bit integers.
+/// Returns the MPI type of a tensor element: float32, float64, bfloat16, float16 or int64. The two
+/// half types travel as 16-bit integers.
 MPI_Datatype mpi_type(c10::ScalarType type);
 
-/// The MPI operation for this element type. MPI does not know bfloat16 and float16; theirs add in
-/// float32 and round once per step. Created at first use, valid until MPI ends.
+/// Returns the MPI operation for this element type. MPI does not know bfloat16 and float16; theirs
+/// add in float32 and round once per step. It is created at first use and valid until MPI ends.
 MPI_Op mpi_op(Reduction reduction, c10::ScalarType type);
 
-/// A triple (count, mean, sum of squared deviations), and the operation that merges two of them by
-/// Chan's formula, written so that a+b and b+a round alike.
+/// Moments are a triple (count, mean, sum of squared deviations); the operation merges two of them
+/// by Chan's formula, written so that a+b and b+a round alike.
 MPI_Datatype moments_type();
 MPI_Op moments_op();
 

@@ -11,7 +11,8 @@
 
 namespace mpi4dl {
 
-/// A message or collective in flight. It owns its memory until MPI has finished with it.
+/// Stands for a message or collective in flight, whose memory it owns until MPI has finished with
+/// it.
 class Pending {
  public:
   Pending() = default;
@@ -26,14 +27,14 @@ class Pending {
   /// memory is left behind instead, because the job is about to end.
   ~Pending();
 
-  /// Room for the next MPI call to store its request.
+  /// Returns where the next MPI call stores its request.
   MPI_Request* add_request() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
-  /// What wait() will return.
+  /// Sets what wait() will return.
   void give(at::Tensor result) { result_ = std::move(result); }
   /// Runs once after completion, for example to copy a staged message to its device.
   void then(std::function<void()> action) { then_ = std::move(action); }
 
-  /// True once everything has arrived; never blocks.
+  /// Returns true once everything has arrived; never blocks.
   bool ready();
   /// Blocks until everything has arrived, then returns what was received.
   at::Tensor wait() &&;

@@ -6,31 +6,45 @@
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <set>
 #include <thread>
 
+#include "backend/backend.hpp"
+#include "backend/device.hpp"
+#include "base/affinity.hpp"
 #include "base/error.hpp"
-#include "base/processor.hpp"
+#include "base/instruction_set.hpp"
 #include "base/stop_signal.hpp"
 #include "comm/agreement.hpp"
 #include "comm/check.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/collectives.hpp"
+#include "comm/node/shared_memory.hpp"
 
 namespace mpi4dl {
 namespace {
 
 bool mpi_reads_device_memory() {
-#if defined(MPIX_CUDA_AWARE_SUPPORT)
-  return MPIX_Query_cuda_support() == 1;
-#else
-  return false;
+  int found = 0;
+#if defined(MPIX_CUDA_AWARE_SUPPORT)  // Open MPI
+  found |= MPIX_Query_cuda_support();
 #endif
+#if defined(MPIX_ROCM_AWARE_SUPPORT)  // Open MPI 5
+  found |= MPIX_Query_rocm_support();
+#endif
+#if defined(MPIX_GPU_SUPPORT_CUDA)  // MPICH
+  for (const int type : {MPIX_GPU_SUPPORT_CUDA, MPIX_GPU_SUPPORT_HIP}) {
+    int is_supported = 0;
+    if (MPIX_GPU_query_support(type, &is_supported) == MPI_SUCCESS) found |= is_supported;
+  }
+#endif
+  return found != 0;
 }
 
 struct CoreShare {
@@ -40,16 +54,26 @@ struct CoreShare {
 
 /// Launchers bind ranks to cores in many ways; only the masks themselves tell who shares what.
 CoreShare core_share(const Communicator& node) {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  if (sched_getaffinity(0, sizeof(mine), &mine) != 0) CPU_SET(0, &mine);
+  const cpu_set_t mine = allowed_cores();
   CoreShare share{.cores = CPU_COUNT(&mine), .sharers = 0};
-  for (cpu_set_t& theirs : all_gather(node, mine)) {
-    cpu_set_t both;
-    CPU_AND(&both, &mine, &theirs);
-    if (CPU_COUNT(&both) > 0) ++share.sharers;
-  }
+  for (const cpu_set_t& other : all_gather(mine, node))
+    if (overlap(mine, other)) ++share.sharers;
   return share;
+}
+
+/// Names the device of this rank among those of its node. Ranks may be shown different ones, which
+/// all have the number 0.
+size_t name_of_device(const at::Device& device) {
+  std::string name = device.str();
+  for (const char* shown : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
+    if (const char* which = std::getenv(shown)) name += fmt::format(" {}={}", shown, which);
+  return std::hash<std::string>()(name);
+}
+
+int count_devices(const at::Device& device, const Communicator& node) {
+  if (device.is_cpu()) return 0;
+  const std::vector<size_t> names = all_gather(name_of_device(device), node);
+  return static_cast<int>(std::set<size_t>(names.begin(), names.end()).size());
 }
 
 Communicator node_of(const Communicator& world) {
@@ -65,14 +89,20 @@ std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
   context->max_message_bytes =
       std::clamp<int64_t>(options.max_message_bytes, sizeof(double), INT_MAX);
   context->stage_through_host = options.stage_through_host;
-  context->device_aware = mpi_reads_device_memory();
+  use_device(options.device);
+  context->backend = make_backend(options.backend, options.device);
+  validate(
+      !options.device_aware_mpi || mpi_reads_device_memory(),
+      "this MPI library says that it does not read the memory of devices; exchange through the "
+      "host");
+  context->device_aware = options.device_aware_mpi;
   return context;
 }
 
 }  // namespace
 
 Session::Session(const SessionOptions& options) {
-  keep_onednn_from_matrix_unit_of_unknown_size();
+  keep_onednn_from_amx_of_unknown_size();
   int provided = 0;
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   context_ = make_context(options);
@@ -82,6 +112,7 @@ Session::Session(const SessionOptions& options) {
            "this MPI library was built without MPI_THREAD_MULTIPLE, which mpi4dl needs");
   const Communicator node = node_of(*world_);
   node_ranks_ = node.size();
+  node_devices_ = count_devices(options.device, node);
   const CoreShare share = core_share(node);
   context_->oversubscribed = share.sharers > share.cores;
   if (options.shared_memory) context_->shared_memory = SharedMemory::create(node);
@@ -100,8 +131,8 @@ Session::~Session() {
   MPI_Finalize();
 }
 
-/// Whether all ranks come here within a second. Ranks that find the same mistake do, since they
-/// have just agreed on it or read the same command line.
+/// Returns whether all ranks come here within a second. Ranks that find the same mistake do, since
+/// they have just agreed on it or read the same command line.
 bool Session::everybody_fails() {
   constexpr auto kPatience = std::chrono::seconds(1);
   MPI_Request barrier = MPI_REQUEST_NULL;
@@ -123,6 +154,7 @@ void Session::fail(const std::exception& error) {
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
   const bool shared = usage || dynamic_cast<const CommonError*>(&error) != nullptr;
   const auto speak = [&] {
+    std::fflush(stdout);  // the sentence comes last
     if (usage)
       std::fprintf(stderr, "mpi4dl: %s\n", sentence);
     else

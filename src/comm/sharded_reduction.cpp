@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "geometry/interval.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -25,7 +26,7 @@ int doublings(const at::Tensor& values) {
   return std::min(kLargest - std::ilogb(largest), kMostDoublings);
 }
 
-/// How often the values were doubled, and then the values, in float16.
+/// Encodes values in float16, behind how often they were doubled.
 at::Tensor compressed(const at::Tensor& values) {
   const at::Tensor wide = values.to(at::kFloat);
   const int exponent = doublings(wide);
@@ -35,7 +36,7 @@ at::Tensor compressed(const at::Tensor& values) {
   return message;
 }
 
-/// In float32.
+/// Decodes such a message into float32.
 at::Tensor expanded(const at::Tensor& message) {
   const int exponent = static_cast<int>(message[0].item<float>());
   return message.narrow(0, 1, message.numel() - 1).to(at::kFloat).mul_(std::ldexp(1.0F, -exponent));

@@ -8,7 +8,7 @@
 
 namespace mpi4dl {
 
-/// A sum over all ranks, in place, while they compute: a reduce-scatter, then an all-gather. Each
+/// Sums over all ranks, in place, while they compute: a reduce-scatter, then an all-gather. Each
 /// rank adds up one shard, in the order of ranks, and sends it to everybody, so that all have the
 /// same result to the bit and each sends no more than twice the values:
 ///
@@ -23,8 +23,9 @@ class ShardedReduction {
  public:
   enum class Wire { as_it_is, half };
 
-  /// Starts it. The values, contiguous and in one dimension, must not change until it is finished.
-  /// All ranks must start the reductions of a communicator in the same order.
+  /// Starts the reduction. The values, contiguous, in one dimension and in host memory, must not
+  /// change until it is finished. All ranks must start the reductions of a communicator in the same
+  /// order.
   ShardedReduction(at::Tensor values, const Communicator& comm, Wire wire);
 
   /// Sends this rank's shard on if all of it has come; true once that is done. Never blocks.
@@ -34,6 +35,7 @@ class ShardedReduction {
   void send_on();
   /// Waits until the sums are complete. Collective.
   void finish();
+  const at::Tensor& values() const { return values_; }
 
  private:
   struct Message {

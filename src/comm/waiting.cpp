@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/idle_section.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/node/shared_memory.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -17,7 +17,7 @@ struct Patience {
   int64_t spins, yields;  ///< then it sleeps
 };
 
-// A turn asks MPI, which costs up to a microsecond: with a core to itself a rank spins for some
+// A poll asks MPI, which costs up to a microsecond: with a core to itself a rank spins for some
 // tenths of a millisecond. Otherwise it leaves the core to the rank it waits for almost at once,
 // and sleeps soon: to the kernel a rank that yields is at work, so it would not move another rank
 // to this core.
@@ -26,32 +26,33 @@ constexpr Patience kCrowded{.spins = 20, .yields = 200};
 // The longer it has waited, the less another moment matters: it sleeps for a small part of that.
 constexpr std::chrono::microseconds kShortSleep(50), kLongSleep(1000);
 constexpr int64_t kSleepsPerWait = 64;
-constexpr int64_t kTurnsPerClockCheck = 256;
+constexpr int64_t kPollsPerClockCheck = 256;
 
-std::vector<int> awaited(const WaitReason& why, int self) {
-  if (!why.group) return {why.peer};
+std::string awaited(const WaitReason& why, int self) {
+  if (why.peer == WaitReason::kOwnDevice) return "its device";
+  if (!why.group) return fmt::format("rank {}", why.peer);
   std::vector<int> others = *why.group;
   std::erase(others, self);
-  return others;
+  return fmt::format("rank{} {}", others.size() == 1 ? "" : "s", fmt::join(others, ", "));
 }
 
 }  // namespace
 
 void Waiting::pause(const std::function<WaitReason()>& reason) {
   const auto [spins, yields] = context_.oversubscribed ? kCrowded : kAlone;
-  const int64_t turn = turns_++;
-  if (turn < spins) return;
-  if (turn == spins) start_ = std::chrono::steady_clock::now();
-  if (turn < spins + yields) {
+  const int64_t poll = polls_++;
+  if (poll < spins) return;
+  if (poll == spins) start_ = std::chrono::steady_clock::now();
+  if (poll < spins + yields) {
     sched_yield();
-    if (turn % kTurnsPerClockCheck == 0) check_time(reason);
+    if (poll % kPollsPerClockCheck == 0) check_time(reason);
   } else {
     sleep();
     check_time(reason);
   }
 }
 
-/// Not for long: a message of MPI does not ring.
+/// It does not sleep for long: a message of MPI does not ring.
 void Waiting::sleep() {
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start_);
@@ -70,12 +71,11 @@ void Waiting::check_time(const std::function<WaitReason()>& reason) {
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start_;
   if (waited.count() < context_.timeout_seconds) return;
   const WaitReason why = reason();
-  const std::vector<int> peers = awaited(why, context_.world_rank);
   throw Error(
-      fmt::format("rank {} has waited {:.0f} s for rank{} {} ({} of {} bytes); raise --timeout if "
-                  "that is normal",
-                  context_.world_rank, waited.count(), peers.size() == 1 ? "" : "s",
-                  fmt::join(peers, ", "), why.operation, why.bytes));
+      fmt::format("rank {} has waited {:.0f} s for {} ({} of {} bytes); raise the time-out if that "
+                  "is normal",
+                  context_.world_rank, waited.count(), awaited(why, context_.world_rank),
+                  why.operation, why.bytes));
 }
 
 void wait_until(const std::function<bool()>& done, const CommContext& context,

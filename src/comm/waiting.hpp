@@ -10,22 +10,23 @@
 
 namespace mpi4dl {
 
-/// What a wait is for; the watchdog's sentence.
+/// Says what a wait is for, in the watchdog's sentence.
 struct WaitReason {
   const char* operation = "";  ///< for example "receive"
   int64_t bytes = 0;
-  int peer = -1;                                  ///< the world rank that must act, or
+  static constexpr int kOwnDevice = -2;
+  int peer = -1;                                  ///< the world rank that must act, kOwnDevice, or
   std::shared_ptr<const std::vector<int>> group;  ///< all of these, except this rank itself
 };
 
-/// Polite, watched waiting: spins while an answer is likely within microseconds, then yields, then
-/// sleeps by its doorbell, because ranks often outnumber cores; throws Error after the context's
-/// time-out.
+/// Waits politely and watched: it spins while an answer is likely within microseconds, then yields,
+/// then sleeps by its doorbell, because ranks often outnumber cores; it throws Error after the
+/// context's time-out.
 class Waiting {
  public:
   explicit Waiting(const CommContext& context) : context_(context) {}
 
-  /// One turn of a polling loop. `reason` is only asked when time is up.
+  /// Pauses between two polls of a loop. `reason` is only asked when time is up.
   void pause(const std::function<WaitReason()>& reason);
 
  private:
@@ -33,7 +34,7 @@ class Waiting {
   void check_time(const std::function<WaitReason()>& reason);
 
   const CommContext& context_;
-  int64_t turns_ = 0;
+  int64_t polls_ = 0;
   std::chrono::steady_clock::time_point start_{};
   bool listening_ = false;  // to the doorbell
 };

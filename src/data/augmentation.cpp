@@ -17,7 +17,7 @@ namespace {
 constexpr double kDefaultJitter = 0.2;
 constexpr int64_t kDefaultShift = 4;
 
-/// The random numbers of one sample in one epoch; each decision has its own.
+/// Draws the random numbers of one sample in one epoch; each decision has its own.
 class Draw {
  public:
   explicit Draw(uint64_t key) : key_(key) {}
@@ -25,11 +25,11 @@ class Draw {
     return uniform(combine_keys(key_, key_of(decision)), 0);
   }
   bool coin(std::string_view decision) const { return number(decision) < 0.5; }
-  /// One of first, ..., last.
+  /// Returns one of first, ..., last.
   int64_t whole(std::string_view decision, int64_t first, int64_t last) const {
     return first + static_cast<int64_t>(number(decision) * static_cast<double>(last - first + 1));
   }
-  /// Around 1, at most `spread` away.
+  /// Returns a factor around 1, at most `spread` away.
   double factor(std::string_view decision, double spread) const {
     return 1 + spread * (2 * number(decision) - 1);
   }
@@ -38,7 +38,7 @@ class Draw {
   uint64_t key_;
 };
 
-/// Where an axis of the result comes from.
+/// Says where an axis of the result comes from.
 struct AxisMap {
   int64_t length = 0;
   int64_t shift = 0;
@@ -79,7 +79,7 @@ Arrangement arrange(const AugmentationOptions& options, const Shape& image, cons
   return arrangement;
 }
 
-/// The smallest interval that holds them.
+/// Returns the smallest interval that holds them.
 Interval around(const std::vector<int64_t>& indices) {
   const auto [first, last] = std::ranges::minmax(indices);
   return {first, last + 1};
@@ -94,7 +94,7 @@ at::Tensor take(const at::Tensor& pixels, int64_t axis, const std::vector<int64_
   return pixels.index_select(axis, at::tensor(indices, at::kLong) - first);
 }
 
-/// The box of the result out of what it needs of the source, with all channels.
+/// Returns the box of the result out of what it needs of the source, with all channels.
 at::Tensor read_arranged(const Dataset& data, int64_t sample, const Arrangement& arrangement,
                          const Shape& image, const Box& box) {
   const int row = box.axes() - 2, column = box.axes() - 1;
@@ -109,9 +109,9 @@ at::Tensor read_arranged(const Dataset& data, int64_t sample, const Arrangement&
   return arrangement.turned ? pixels.transpose(-2, -1) : pixels;
 }
 
-/// Brightness, contrast and saturation, in this order, about the middle of the range of values:
-/// every pixel by itself. One operation at a time, each rounded once, so that a pixel does not
-/// depend on its neighbours in a vector register.
+/// Changes brightness, contrast and saturation, in this order, about the middle of the range of
+/// values: every pixel by itself. It does one operation at a time, each rounded once, so that a
+/// pixel does not depend on its neighbours in a vector register.
 at::Tensor jittered(const at::Tensor& pixels, double spread, const Draw& draw) {
   const double brightness = spread * (2 * draw.number("brightness") - 1);
   at::Tensor result = pixels.add(brightness);
@@ -129,7 +129,8 @@ T number_of(const std::string& item, const std::string& text, T least, T most) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   validate(
       error == std::errc() && end == text.data() + text.size() && number >= least && number <= most,
-      "{} in --augment must be a number between {} and {}, not '{}'", item, least, most, text);
+      "{} of the augmentation must be a number between {} and {}, not '{}'", item, least, most,
+      text);
   return number;
 }
 
@@ -150,7 +151,8 @@ AugmentationOptions parse_augmentation(const std::string& text) {
     const std::string value = plain ? "" : item.substr(equals + 1);
     const bool known = name == "jitter" || name == "crop" ||
                        (plain && (name == "hflip" || name == "vflip" || name == "turn"));
-    validate(known, "'{}' in --augment is unknown; use some of hflip,vflip,turn,jitter=0.2,crop=4",
+    validate(known,
+             "'{}' is an unknown augmentation; use some of hflip,vflip,turn,jitter=0.2,crop=4",
              item);
     if (name == "hflip") options.flip_horizontally = true;
     if (name == "vflip") options.flip_vertically = true;
@@ -163,7 +165,7 @@ AugmentationOptions parse_augmentation(const std::string& text) {
   }
   validate(
       options.any(),
-      "--augment '{}' changes nothing; use some of hflip,vflip,turn,jitter=0.2,crop=4, or none",
+      "augmentation '{}' changes nothing; use some of hflip,vflip,turn,jitter=0.2,crop=4, or none",
       text);
   return options;
 }
@@ -173,12 +175,13 @@ Augmentation::Augmentation(const AugmentationOptions& options, Shape image, uint
       image_(std::move(image)),
       key_(combine_keys(seed, key_of("augmentation"))) {
   const int64_t height = image_.space[image_.space.size() - 2], width = image_.space.back();
-  validate(!options.turn || height == width,
-           "--augment turn needs square images, not {}x{}; leave turn out or change --image-size",
-           height, width);
+  validate(
+      !options.turn || height == width,
+      "augmentation turn needs square images, not {}x{}; leave turn out or change the image size",
+      height, width);
   validate(options.shift < std::min(height, width),
-           "--augment crop={} moves images of {}x{} away; use less than {}", options.shift, height,
-           width, std::min(height, width));
+           "augmentation crop={} moves images of {}x{} away; use less than {}", options.shift,
+           height, width, std::min(height, width));
 }
 
 at::Tensor Augmentation::read(const Dataset& data, int64_t epoch, int64_t sample,

@@ -11,7 +11,7 @@
 
 namespace mpi4dl {
 
-/// Which random changes an image goes through before a model learns from it.
+/// Says which random changes an image goes through before a model learns from it.
 struct AugmentationOptions {
   bool flip_horizontally = false, flip_vertically = false;
   bool turn = false;  ///< by 0, 90, 180 or 270 degrees
@@ -21,8 +21,8 @@ struct AugmentationOptions {
   bool any() const;
 };
 
-/// "hflip,vflip,turn,jitter=0.2,crop=4" in any order, or "none"; jitter and crop alone mean these
-/// numbers. Throws UsageError where it is something else.
+/// Reads "hflip,vflip,turn,jitter=0.2,crop=4" in any order, or "none"; jitter and crop alone mean
+/// these values. Throws UsageError where it is something else.
 AugmentationOptions parse_augmentation(const std::string& text);
 
 /// Changes images in a way that depends on seed, epoch and sample alone and is applied to the box
@@ -40,7 +40,7 @@ class Augmentation {
   /// Throws UsageError where images of this shape cannot be changed so.
   Augmentation(const AugmentationOptions& options, Shape image, uint64_t seed);
 
-  /// The pixels of a box of the changed image, channels first.
+  /// Returns the pixels of a box of the changed image, channels first.
   at::Tensor read(const Dataset& data, int64_t epoch, int64_t sample, const Box& box) const;
 
  private:

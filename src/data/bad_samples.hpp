@@ -8,11 +8,11 @@
 
 namespace mpi4dl {
 
-/// Samples of a data set that cannot be read, with what is wrong with them.
+/// Maps samples of a data set that cannot be read to what is wrong with them.
 using BadSamples = std::map<int64_t, std::string>;
 
-/// What any rank has found; where several have found something wrong with a sample, what the first
-/// of them says. Collective.
+/// Returns what any rank has found; where several have found something wrong with a sample, what
+/// the first of them says. Collective.
 BadSamples gather_bad_samples(const BadSamples& mine, const Communicator& world);
 
 }  // namespace mpi4dl

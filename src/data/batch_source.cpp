@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "comm/memory_meter.hpp"
 #include "exchange/patch.hpp"
+#include "memory/memory_meter.hpp"
 
 namespace mpi4dl {
 

@@ -12,7 +12,7 @@
 
 namespace mpi4dl {
 
-/// A box of the image at one place of the effective batch, as one rank reads it in a step.
+/// Is a box of the image at one place of the effective batch, as one rank reads it in a step.
 struct Reading {
   int64_t place = 0;
   Box box;  ///< its batch axis has one image
@@ -20,16 +20,16 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 
-/// The images of one optimizer step, by their place in the effective batch.
+/// Gives the images of one optimizer step, by their place in the effective batch.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
   virtual int64_t label(int64_t place) const = 0;
-  /// The pixels of a box of one image, channels first.
+  /// Returns the pixels of a box of one image, channels first.
   virtual at::Tensor read(const Reading& reading) = 0;
 };
 
-/// Samples of a data set as they are: samples[i] stands at place i.
+/// Gives samples of a data set as they are: samples[i] stands at place i.
 class SampleBatch : public BatchSource {
  public:
   SampleBatch(const Dataset& data, std::vector<int64_t> samples)
@@ -44,17 +44,17 @@ class SampleBatch : public BatchSource {
   std::vector<int64_t> samples_;
 };
 
-/// All samples of a data set, each at the place of its number.
+/// Returns all samples of a data set, each at the place of its number.
 SampleBatch all_samples(const Dataset& data);
 
-/// What has to be read for a box of a micro-batch, whose batch axis counts its images.
+/// Returns what has to be read for a box of a micro-batch, whose batch axis counts its images.
 std::vector<Reading> readings(const MicroBatch& images, const Box& box);
 
-/// A box of a micro-batch as a tensor, channels last.
+/// Returns a box of a micro-batch as a channels-last tensor.
 at::Tensor read_box(BatchSource& source, const MicroBatch& images, const Box& box,
                     c10::ScalarType type);
 
-/// Labels of the part `which` of a micro-batch.
+/// Returns the labels of the part `which` of a micro-batch.
 at::Tensor read_labels(const BatchSource& source, const MicroBatch& images, const Interval& which);
 
 }  // namespace mpi4dl

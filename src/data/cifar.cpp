@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kSide = 32, kPlane = kSide * kSide, kRecord = 1 + 3 * kPlane;
 
-/// A record's pixels, which are stored channel by channel.
+/// Reads a record's pixels, which are stored channel by channel.
 class CifarRaster : public Raster {
  public:
   explicit CifarRaster(const uint8_t* planes) : planes_(planes) {}

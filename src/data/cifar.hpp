@@ -8,14 +8,14 @@
 
 namespace mpi4dl {
 
-/// Images of CIFAR-10 in its binary version: records of a label and 32x32 pixels, channels first.
-/// Records are read where they lie.
+/// Reads images of CIFAR-10 in its binary version: records of a label and 32x32 pixels, channels
+/// first. Records are read where they lie.
 class Cifar : public Dataset {
  public:
   static constexpr int64_t kClasses = 10;
 
-  /// `canvas`: height and width at which images are shown; empty: 32x32. Throws UsageError where a
-  /// file is missing or has another form.
+  /// Throws UsageError where a file is missing or has another form. `canvas`: height and width at
+  /// which images are shown; empty: 32x32.
   Cifar(const std::vector<std::string>& files, Extents canvas, Fit fit);
   int64_t size() const override { return size_; }
   Extents extent(int64_t /*sample*/) const override { return canvas_; }
@@ -42,10 +42,10 @@ class Cifar : public Dataset {
   Placement placement_;
 };
 
-/// The training part (data_batch_*.bin) and the validation part (test_batch.bin) in a folder.
+/// Opens the training part (data_batch_*.bin) and the validation part (test_batch.bin) in a folder.
 DataParts open_cifar(const std::string& folder, const Extents& canvas, Fit fit);
 
-/// True if the folder has files of CIFAR-10.
+/// Returns whether the folder has files of CIFAR-10.
 bool is_cifar(const std::string& folder);
 
 }  // namespace mpi4dl

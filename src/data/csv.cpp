@@ -2,9 +2,9 @@
 
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -13,7 +13,6 @@ std::string whole_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   validate(in.good(), "cannot read {}", path);
   std::string text((std::istreambuf_iterator<char>(in)), {});
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
@@ -75,6 +74,13 @@ class CsvReader {
 
 std::vector<CsvRow> read_csv(const std::string& path) {
   return CsvReader(path).rows();
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + '"';
 }
 
 }  // namespace mpi4dl

@@ -14,7 +14,7 @@ constexpr int64_t kGlyphSide = GlyphImages::kSide;
 constexpr int64_t kPixels = kGlyphSide * kGlyphSide;
 constexpr uint8_t kGround = 128, kBright = 255;
 
-/// True where a pixel of a shape is bright, row by row.
+/// Is true where a pixel of a shape is bright, row by row.
 using Weave = std::array<bool, kPixels>;
 
 struct Glyph {
@@ -23,7 +23,7 @@ struct Glyph {
 };
 
 // Nothing in them is wider than two pixels, and half of each is bright: from afar a glyph is a grey
-// spot like any other. None is another one turned.
+// spot like any other. None is another one rotated.
 constexpr std::array<Glyph, GlyphImages::kMostClasses> kGlyphs{{
     {"checks", [](int64_t row, int64_t column) { return (row / 2 + column / 2) % 2 == 0; }},
     {"diagonals", [](int64_t row, int64_t column) { return (row + column) % 4 < 2; }},
@@ -31,19 +31,20 @@ constexpr std::array<Glyph, GlyphImages::kMostClasses> kGlyphs{{
     {"stripes", [](int64_t row, int64_t /*column*/) { return row / 2 % 2 == 0; }},
 }};
 
-/// One of the eight ways to lay a square tile: turned by quarters, and mirrored from the fifth on.
+/// Lays a square tile in one of eight ways: rotated by quarters, and mirrored from the fifth on.
 Weave woven(const Glyph& glyph, int64_t way) {
   Weave weave;
   for (int64_t row = 0; row < kGlyphSide; ++row)
     for (int64_t column = 0; column < kGlyphSide; ++column) {
       int64_t y = row, x = way < 4 ? column : kGlyphSide - 1 - column;
-      for (int64_t turn = 0; turn < way % 4; ++turn) y = std::exchange(x, kGlyphSide - 1 - y);
+      for (int64_t quarter = 0; quarter < way % 4; ++quarter)
+        y = std::exchange(x, kGlyphSide - 1 - y);
       weave[y * kGlyphSide + x] = glyph.bright(row, column);
     }
   return weave;
 }
 
-/// Cells of 2x2 pixels, half of which are bright, at random.
+/// Returns cells of 2x2 pixels, half of which are bright, at random.
 Weave distractor(Draw& draw) {
   constexpr int64_t kCells = kGlyphSide / 2;
   std::array<bool, kCells * kCells> cells{};
@@ -69,9 +70,10 @@ void paste(const Weave& weave, const Corner& corner, int64_t size, std::vector<u
 GlyphImages::GlyphImages(const Options& options) : options_(options) {
   validate(options.classes >= 2 && options.classes <= kMostClasses,
            "there are glyphs for 2 to {} classes, not for {}", kMostClasses, options.classes);
-  validate(options.most > options.others,
-           "--most {} must be more than --others {}, or no glyph occurs most often", options.most,
-           options.others);
+  validate(
+      options.most > options.others,
+      "{} of the most frequent glyph must be more than {} of the others, or none occurs most often",
+      options.most, options.others);
 }
 
 GlyphImages::Image GlyphImages::make(int64_t index) const {
@@ -90,7 +92,7 @@ GlyphImages::Image GlyphImages::make(int64_t index) const {
       scatter(static_cast<int>(shapes.size()), kGlyphSide, size, draw);
   validate(!corners.empty(),
            "a canvas of {0}x{0} has no room for {1} glyphs and {2} distractors of {3}x{3}; use a "
-           "larger --size or a smaller --distractors",
+           "larger canvas or fewer distractors",
            size, glyphs, options_.distractors, kGlyphSide);
   for (size_t i = 0; i < shapes.size(); ++i) paste(shapes[i], corners[i], size, image.pixels);
   return image;

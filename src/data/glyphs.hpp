@@ -6,9 +6,9 @@
 
 namespace mpi4dl {
 
-/// A task in which what matters is small: a large grey canvas with shapes of 12x12 pixels at random
-/// places: glyphs, turned and mirrored at random, and distractors. The class of an image is the
-/// glyph that occurs most often. Half of the pixels of every shape are bright, so that shapes
+/// Makes a task in which what matters is small: a large grey canvas with shapes of 12x12 pixels at
+/// random places: glyphs, rotated and mirrored at random, and distractors. The class of an image is
+/// the glyph that occurs most often. Half of the pixels of every shape are bright, so that shapes
 /// differ in detail only. Nothing overlaps.
 class GlyphImages {
  public:
@@ -31,11 +31,11 @@ class GlyphImages {
   /// Throws UsageError where no glyph would occur most often.
   explicit GlyphImages(const Options& options);
 
-  /// Makes image `index` of an endless row, in which classes take turns. Throws UsageError where
-  /// the canvas has no room.
+  /// Makes image `index` of an endless row, in which classes alternate. Throws UsageError where
+  /// the canvas is too small.
   Image make(int64_t index) const;
 
-  /// The name of a class. Names are in the order of the alphabet, as those of folders are.
+  /// Returns the name of a class. Names are in the order of the alphabet, as those of folders are.
   static std::string class_name(int label);
 
  private:

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/nearest_name.hpp"
 #include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "data/csv.hpp"
@@ -16,7 +17,7 @@
 namespace mpi4dl {
 namespace {
 
-/// The whole text as a number, if it is one.
+/// Returns the whole text as a number, if it is one.
 template <typename Number>
 std::optional<Number> number_in(const std::string& text) {
   Number number = 0;
@@ -25,7 +26,8 @@ std::optional<Number> number_in(const std::string& text) {
   return number;
 }
 
-/// "Label " is a label too: a column that is left out because of a capital would go unnoticed.
+/// Normalises a name, so that "Label " is a label too: a column that is left out because of a
+/// capital would go unnoticed.
 std::string column_name(const std::string& text) {
   const auto graphic = [](unsigned char c) { return std::isgraph(c) != 0; };
   const auto begin = std::find_if(text.begin(), text.end(), graphic);
@@ -36,7 +38,7 @@ std::string column_name(const std::string& text) {
   return name;
 }
 
-/// Where each kind of field stands in a row; behind its end where there is no such column.
+/// Says where each kind of field stands in a row; behind its end where there is no such column.
 struct Columns {
   size_t path = 0, label = 0, split = 0, patient = 0;
   std::vector<std::string> others;
@@ -44,10 +46,12 @@ struct Columns {
   Columns(const CsvRow& header, const std::string& file) {
     std::vector<std::string> names(header.fields.size());
     std::transform(header.fields.begin(), header.fields.end(), names.begin(), column_name);
+    std::vector<std::string> absent;
     const auto find = [&](const char* name) {
       const auto place = std::find(names.begin(), names.end(), name);
       validate(place == names.end() || std::find(place + 1, names.end(), name) == names.end(),
                "the first line of {} names the column {} twice", file, name);
+      if (place == names.end()) absent.emplace_back(name);
       return static_cast<size_t>(place - names.begin());
     };
     path = find("path");
@@ -59,7 +63,16 @@ struct Columns {
              "label, split and patient",
              file, fmt::join(header.fields, ","));
     for (size_t i = 0; i < names.size(); ++i)
-      if (i != path && i != label && i != split && i != patient) others.push_back(names[i]);
+      if (i != path && i != label && i != split && i != patient) add_other(names[i], absent, file);
+  }
+
+ private:
+  /// Refuses what is nearly a column that is not there: its patients would be in both parts.
+  void add_other(const std::string& name, const std::vector<std::string>& absent,
+                 const std::string& file) {
+    const std::string meant = suggestion(name, absent);
+    validate(meant.empty(), "{} has a column {}{}; rename it", file, name, meant);
+    others.push_back(name);
   }
 };
 
@@ -80,7 +93,7 @@ ListedImage listed(const CsvRow& row, const Columns& columns, const std::filesys
   return image;
 }
 
-/// Labels that are all numbers of classes, or all names of classes, or not there.
+/// Collects labels, which are all indices of classes, or all names of classes, or not there.
 class Labels {
  public:
   explicit Labels(std::string file) : file_(std::move(file)) {}
@@ -109,7 +122,7 @@ class Labels {
   }
 
  private:
-  /// True for a number of a class, false for a name.
+  /// Returns true for the index of a class, false for a name.
   bool number(const std::string& text, int64_t line) const {
     validate(is_utf8(text), "{}, line {}: the label '{}' is not UTF-8", file_, line, text);
     const auto whole = number_in<int64_t>(text);

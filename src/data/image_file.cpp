@@ -21,7 +21,7 @@ const std::vector<std::string> kEndings{".png", ".jpg",  ".jpeg", ".tif",    ".t
                                         ".btf", ".svs",  ".ndpi", ".vms",    ".vmu",
                                         ".scn", ".mrxs", ".bif",  ".svslide"};
 
-/// libvips has failed; it knows why.
+/// Says that libvips has failed, which knows why.
 struct VipsFailure {};
 
 void check(int failed) {
@@ -34,8 +34,8 @@ struct Unref {
 using Image = std::unique_ptr<VipsImage, Unref>;
 using Region = std::unique_ptr<VipsRegion, Unref>;
 
-/// Every image is read once, from one thread: libvips needs neither its cache, which would also
-/// keep files open, nor threads of its own. What it has to say comes with its errors.
+/// Starts libvips. Every image is read once, from one thread: it needs neither its cache, which
+/// would also keep files open, nor threads of its own. What it has to say comes with its errors.
 void start_libvips() {
   static const int failed = [] {
     const int code = vips_init("mpi4dl");
@@ -50,7 +50,7 @@ void start_libvips() {
   ensure(failed == 0, "libvips does not start: {}", vips_error_buffer());
 }
 
-/// The first line that libvips has left, without the name of the function in front.
+/// Returns the first line that libvips has left, without the name of the function in front.
 std::string reason() {
   const std::unique_ptr<char, decltype(&g_free)> text(vips_error_buffer_copy(), g_free);
   std::string line(text.get());
@@ -92,13 +92,14 @@ Loader find_loader(const std::string& path) {
   return {operation, (vips_foreign_flags(operation, path.c_str()) & VIPS_FOREIGN_PARTIAL) != 0};
 }
 
-/// libjpeg only warns of data that make no sense. Others warn of harmless oddities.
+/// Returns when to fail: libjpeg only warns of data that make no sense, others warn of harmless
+/// oddities.
 VipsFailOn strictness(const Loader& loader) {
   return loader.operation.find("Jpeg") == std::string::npos ? VIPS_FAIL_ON_ERROR
                                                             : VIPS_FAIL_ON_WARNING;
 }
 
-/// `option`: which level, in the words of the loader; none where it is empty.
+/// Opens a file. `option`: which level, in the words of the loader; none where it is empty.
 Image load(const std::string& path, const Loader& loader, const std::string& option = "",
            int value = 0) {
   VipsImage* image = nullptr;
@@ -132,7 +133,8 @@ Extents size_of(const Image& image) {
   return {vips_image_get_height(image.get()), vips_image_get_width(image.get())};
 }
 
-/// Where a TIFF keeps a coarser level: in a directory below the first, or on a page of its own.
+/// Returns where a TIFF keeps a coarser level: in a directory below the first, or on a page of its
+/// own.
 std::string level_option(const Image& first) {
   return count_of(first, "n-subifds") > 0 ? "subifd" : "page";
 }
@@ -141,7 +143,7 @@ int level_value(const std::string& option, int level) {
   return option == "subifd" ? level - 1 : level;
 }
 
-/// A page is a level if it shows the same, smaller.
+/// Returns whether a page is a level: it shows the same, smaller.
 bool is_level(const Extents& whole, const Extents& finer, const Extents& page) {
   if (page[0] >= finer[0] || page[1] >= finer[1]) return false;
   const double rows = static_cast<double>(page[0]) / static_cast<double>(whole[0]);
@@ -233,7 +235,7 @@ Image load_level(const std::string& path, const Loader& loader, int level) {
   return load(path, loader, option, level_value(option, level));
 }
 
-/// What was given becomes what `change` makes of it.
+/// Replaces an image by what `change` makes of it.
 template <typename Change>
 void transform(Image& image, const Change& change) {
   VipsImage* changed = nullptr;
@@ -241,7 +243,7 @@ void transform(Image& image, const Change& change) {
   image.reset(changed);
 }
 
-/// Pixel by pixel, so that it does not matter which part of an image is read.
+/// Converts pixel by pixel, so that it does not matter which part of an image is read.
 Image as_rgb(Image image, const std::string& path) {
   transform(image, [](VipsImage* in, VipsImage** out) {
     return vips_copy(in, out, "interpretation", vips_image_guess_interpretation(in), nullptr);

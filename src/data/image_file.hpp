@@ -10,7 +10,7 @@
 
 namespace mpi4dl {
 
-/// What the header of an image file says.
+/// Holds what the header of an image file says.
 struct ImageHeader {
   std::string format;           ///< "PNG", "JPEG", "TIFF", "aperio slide", ...
   std::vector<Extents> levels;  ///< stored heights and widths, from the finest to the coarsest
@@ -21,7 +21,7 @@ struct ImageHeader {
   std::string loader;    ///< the operation of libvips that reads it
   bool regions = false;  ///< parts are read without what is above them
 
-  /// Height and width of a level as it is shown.
+  /// Returns height and width of a level as it is shown.
   Extents shown(int level) const { return orientation.shown(levels.at(level)); }
 };
 
@@ -41,14 +41,14 @@ ImageHeader read_header(const std::string& path);
 void with_image(const std::string& path, const ImageHeader& header, int level,
                 const std::function<void(Raster&)>& use);
 
-/// True if a file is an image or a slide: by its ending or, whatever its name, by what it begins
-/// with.
+/// Returns whether a file is an image or a slide: by its ending or, whatever its name, by what it
+/// begins with.
 bool is_image_file(const std::string& path);
 
-/// True if a file of this name could be an image: by its ending.
+/// Returns whether a file of this name could be an image: by its ending.
 bool has_image_name(const std::string& path);
 
-/// The endings, for sentences: ".png, .jpg, ..."
+/// Returns the endings, for sentences: ".png, .jpg, ..."
 std::string image_endings();
 
 }  // namespace mpi4dl

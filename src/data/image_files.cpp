@@ -7,16 +7,18 @@
 namespace mpi4dl {
 namespace {
 
-/// Height and width at which a pixel has the size asked for.
+/// Returns the height and width at which a pixel has the size asked for.
 Extents scaled_size(const ImageHeader& header, double micrometres, const std::string& name) {
   Extents size = header.levels[0];
   for (int axis = 0; axis < 2; ++axis) {
     const double own = header.micrometres[axis];
-    ensure(own > 0,
-           "cannot show {} by --mpp {}: nothing in it says how large a pixel is; use --level", name,
-           micrometres);
+    ensure(
+        own > 0,
+        "cannot show {} at {} micrometres a pixel: nothing in it says how large a pixel is; choose "
+        "a level instead",
+        name, micrometres);
     ensure(own <= micrometres * 1.001,
-           "cannot show {} by --mpp {}: its pixels have {:.4g} micrometres, and finer ones are not "
+           "cannot show {} at {} micrometres a pixel: its own have {:.4g}, and finer ones are not "
            "made up",
            name, micrometres, own);
     size[axis] =
@@ -25,7 +27,7 @@ Extents scaled_size(const ImageHeader& header, double micrometres, const std::st
   return size;
 }
 
-/// The coarsest level that is not coarser than needed.
+/// Returns the coarsest level that is not coarser than needed.
 int level_for(const ImageHeader& header, const Extents& size) {
   int level = 0;
   for (int i = 1; i < static_cast<int>(header.levels.size()); ++i)

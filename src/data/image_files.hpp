@@ -9,7 +9,7 @@
 
 namespace mpi4dl {
 
-/// How an image file becomes an image of a data set.
+/// Says how an image file becomes an image of a data set.
 struct ViewOptions {
   Extents canvas = {};  ///< height and width; empty: each image as large as it is
   Fit fit = Fit::exact;
@@ -17,7 +17,7 @@ struct ViewOptions {
   double micrometres = 0;  ///< size of a pixel, instead of a level; 0: not asked for
 };
 
-/// Images in files of their own. A file is opened when it is read, and its header kept.
+/// Holds images in files of their own. A file is opened when it is read, and its header kept.
 class ImageFiles : public Dataset {
  public:
   ImageFiles(std::vector<ListedImage> images, ViewOptions options);
@@ -37,14 +37,14 @@ class ImageFiles : public Dataset {
   mutable std::vector<std::shared_ptr<const ImageHeader>> headers_;  // of those looked at so far
 };
 
-/// A level of a file, and how it stands on the canvas.
+/// Names a level of a file, and how it stands on the canvas.
 struct View {
   int level = 0;
   Placement placement;
   Extents canvas;
 };
 
-/// How a file is to be read. Throws Error where it cannot be shown so.
+/// Returns how a file is to be read. Throws Error where it cannot be shown so.
 View view_of(const ImageHeader& header, const ViewOptions& options, const std::string& name);
 
 }  // namespace mpi4dl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -21,7 +22,7 @@ bool hidden(const fs::path& path) {
   return path.filename().string().starts_with('.');
 }
 
-/// The first image right in a folder, by name; empty: none.
+/// Returns the first image right in a folder, by name; empty: none.
 std::string image_beside(const fs::path& folder) {
   std::string first;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -43,7 +44,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-/// Paths of all images below a folder, relative to it, sorted.
+/// Returns the paths of all images below a folder, relative to it, sorted.
 std::vector<std::string> images_below(const fs::path& folder) {
   std::vector<std::string> names;
   for (auto at = fs::recursive_directory_iterator(folder); at != fs::end(at); ++at) {
@@ -57,7 +58,7 @@ std::vector<std::string> images_below(const fs::path& folder) {
   return names;
 }
 
-/// The images of one class, or of none, in a folder below the root. Returns how many.
+/// Adds the images of one class, or of none, in a folder below the root; returns how many.
 size_t add_images(const fs::path& root, const std::string& below, int64_t label, bool validation,
                   ImageList& list) {
   const fs::path folder = root / below;
@@ -103,6 +104,13 @@ ImageList list_folder(const fs::path& root) {
   return list;
 }
 
+/// Returns one name for a file, through whichever links it is reached.
+std::string file_behind(const std::string& path) {
+  std::error_code missing;  // is said when the file is opened
+  const fs::path file = fs::canonical(path, missing);
+  return (missing ? fs::absolute(path).lexically_normal() : file).string();
+}
+
 ImageList list_one(const fs::path& path) {
   return {.classes = {},
           .images = {{.path = path.string(), .key = key_of(path.filename().string())}}};
@@ -128,20 +136,28 @@ ImageList list_images(const std::string& path) {
 void check_classes(const ImageList& list, int64_t classes, const std::string& path) {
   const auto count = static_cast<int64_t>(list.classes.size());
   validate(count == 0 || count == classes,
-           "{} has {} classes ({}), but --num-classes is {}; use --num-classes {}", path, count,
+           "{} has {} classes ({}), but the number of classes is {}; use {}", path, count,
            fmt::join(list.classes, ", "), classes, count);
   for (const ListedImage& image : list.images)
     validate(image.label < classes,
-             "{}: {} has label {}, but with --num-classes {} the largest is {}", path, image.path,
-             image.label, classes, classes - 1);
+             "{}: {} has label {}, but the number of classes is {}, so the largest is {}", path,
+             image.path, image.label, classes, classes - 1);
 }
 
 void check_labels(const ImageList& list) {
-  for (const ListedImage& image : list.images)
+  const auto words = [&](int64_t label) {
+    return list.classes.empty() ? std::to_string(label) : list.classes.at(label);
+  };
+  std::unordered_map<std::string_view, int64_t> labels;
+  for (const ListedImage& image : list.images) {
     validate(image.label != ListedImage::kUnknown,
              "nothing says which class {} has; use a folder for each class, or a column label in a "
              "CSV file; mpi4dl predict needs no classes",
              image.path);
+    const int64_t before = labels.try_emplace(image.path, image.label).first->second;
+    validate(before == image.label, "{} is said to be {} and {}; an image has one class",
+             image.path, words(before), words(image.label));
+  }
 }
 
 void match_classes(ImageList& list, const std::vector<std::string>& known,
@@ -163,6 +179,7 @@ void match_classes(ImageList& list, const std::vector<std::string>& known,
 
 void check_apart(const ImageList& list, const std::vector<bool>& validation,
                  const std::string& path) {
+  if (std::ranges::find(validation, true) == validation.end()) return;
   std::unordered_map<std::string, size_t> files, patients;  // the first image of each
   const auto check = [&](auto& seen, const std::string& key, const std::string& what, size_t i) {
     const size_t first = seen.try_emplace(key, i).first->second;
@@ -173,7 +190,7 @@ void check_apart(const ImageList& list, const std::vector<bool>& validation,
   };
   for (size_t i = 0; i < list.images.size(); ++i) {
     const ListedImage& image = list.images[i];
-    check(files, fs::absolute(image.path).lexically_normal().string(), image.path, i);
+    check(files, file_behind(image.path), image.path, i);
     if (!image.patient.empty()) check(patients, image.patient, "patient " + image.patient, i);
   }
 }

@@ -22,7 +22,7 @@ struct Pixels {
 
 using Encode = std::function<int(VipsImage*, void** bytes, size_t* length)>;
 
-/// To memory first: libvips does not say why a file cannot be written.
+/// Writes to memory first: libvips does not say why a file cannot be written.
 void write_image(const std::string& path, const Pixels& pixels, const Encode& encode) {
   if (VIPS_INIT("mpi4dl") != 0) throw Error("libvips does not start");
   VipsImage* image = vips_image_new_from_memory(

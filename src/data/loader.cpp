@@ -7,12 +7,14 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "comm/collectives.hpp"
 #include "data/sampler.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Folders may differ from node to node; files, their classes and their order may not.
+/// Hashes what must be the same on every node: files, their classes and their order, but not
+/// folders.
 uint64_t hash_of(const Dataset& data, const std::vector<int64_t>& order) {
   uint64_t hash = 0;
   for (const int64_t sample : order) {
@@ -58,7 +60,7 @@ at::Tensor Loader::read(const Reading& reading) {
   return pixels;
 }
 
-/// What is left of the epoch's shuffle.
+/// Returns what is left of the epoch's shuffle.
 const std::vector<int64_t>& Loader::order(int64_t epoch) {
   const auto [place, fresh] = orders_.try_emplace(epoch);
   if (!fresh) return place->second;
@@ -80,7 +82,7 @@ std::vector<int64_t> Loader::samples_of(const Position& step) {
 }
 
 void Loader::check_order() {
-  const std::vector<uint64_t> hashes = all_gather(world_, hash_of(data_, order(step_.epoch)));
+  const std::vector<uint64_t> hashes = all_gather(hash_of(data_, order(step_.epoch)), world_);
   for (size_t rank = 0; rank < hashes.size(); ++rank)
     ensure(hashes[rank] == hashes[0],
            "ranks 0 and {} do not have the same images in the same order in epoch {}; do they see "
@@ -88,8 +90,8 @@ void Loader::check_order() {
            rank, step_.epoch);
 }
 
-/// Reads the whole step before anything is computed. True where some rank found a bad image: then
-/// the step has other samples.
+/// Reads the whole step before anything is computed. Returns true where some rank found a bad
+/// image: then the step has other samples.
 bool Loader::leave_out_bad_ones() {
   ready_.clear();
   std::map<int64_t, std::string> reasons;  // by place
@@ -103,7 +105,7 @@ bool Loader::leave_out_bad_ones() {
   // The first rank that noticed speaks: the highest of these numbers.
   at::Tensor noticed = at::zeros({options_.effective_batch}, at::kLong);
   for (const auto& [place, reason] : reasons) noticed[place] = world_.size() - world_.rank();
-  world_.all_reduce(noticed, Reduction::max);
+  all_reduce(noticed, world_, {.reduction = Reduction::max});
   if (noticed.count_nonzero().item<int64_t>() == 0) return false;
   for (int64_t place = 0; place < options_.effective_batch; ++place) {
     const int64_t speaker = world_.size() - noticed[place].item<int64_t>();
@@ -116,11 +118,14 @@ bool Loader::leave_out_bad_ones() {
   return true;
 }
 
+at::Tensor Loader::read_now(int64_t epoch, int64_t sample, const Box& box) const {
+  return options_.normalisation.apply(augmentation_.read(data_, epoch, sample, box), box[1]);
+}
+
 at::Tensor Loader::fetch(const Reading& reading) {
   const auto found = std::ranges::find_if(
       ahead_, [&](const Ahead& box) { return box.step == step_ && box.reading == reading; });
-  if (found == ahead_.end())
-    return augmentation_.read(data_, step_.epoch, samples_.at(reading.place), reading.box);
+  if (found == ahead_.end()) return read_now(step_.epoch, samples_.at(reading.place), reading.box);
   std::future<at::Tensor> pixels = std::move(found->pixels);
   ahead_.erase(found);
   read_ahead();
@@ -135,7 +140,7 @@ void Loader::read_ahead() {
     const int64_t sample = samples_of(next_step_).at(reading.place);
     ahead_.push_back({next_step_, reading,
                       workers_.start([this, epoch = next_step_.epoch, sample, box = reading.box] {
-                        return augmentation_.read(data_, epoch, sample, box);
+                        return read_now(epoch, sample, box);
                       })});
     if (++next_reading_ < readings_.size()) continue;
     next_reading_ = 0;

@@ -13,6 +13,7 @@
 #include "data/augmentation.hpp"
 #include "data/batch_source.hpp"
 #include "data/dataset.hpp"
+#include "data/normalisation.hpp"
 #include "data/position.hpp"
 #include "data/workers.hpp"
 
@@ -28,11 +29,12 @@ struct LoaderOptions {
   int workers = 0;  ///< threads that read ahead; 0: every box is read when it is needed
   bool skip_bad_images = false;  ///< leave them out, instead of failing
   AugmentationOptions augmentation = {};
+  Normalisation normalisation = {};
   /// Hears of images that are left out, each on one rank only.
   std::function<void(const std::string& sentence)> warn = [](const std::string&) {};
 };
 
-/// The images of each step of a run: which ones, in which order, changed at random, read ahead.
+/// Gives each step of a run its images: which ones, in which order, augmented, loaded ahead.
 ///
 /// Seed, epoch and step alone decide which samples a step has, so it is the same for every layout,
 /// and a run may start anywhere. An image that turns out to be bad is left out for the rest of the
@@ -40,8 +42,8 @@ struct LoaderOptions {
 /// epoch always has the same number of steps.
 class Loader : public BatchSource {
  public:
-  /// `readings`: what this rank reads in every step. `left_out`: samples known to be bad from an
-  /// earlier run. Collective over the world.
+  /// Starts to load ahead. `readings`: what this rank reads in every step. `left_out`: samples
+  /// known to be bad from an earlier run. Collective over the world.
   Loader(const Dataset& data, std::vector<Reading> readings, LoaderOptions options,
          const Communicator& world, std::vector<int64_t> left_out = {});
 
@@ -53,13 +55,14 @@ class Loader : public BatchSource {
   at::Tensor read(const Reading& reading) override;
 
   int64_t steps_of_epoch() const { return data_.size() / options_.effective_batch; }
-  /// Which sample stands at each place.
+  /// Returns which sample stands at each place.
   const std::vector<int64_t>& samples() const { return samples_; }
-  /// Bad samples, sorted; the same on every rank. With the position all there is to continue.
+  /// Returns the bad samples, sorted; the same on every rank. With the position, that is all it
+  /// takes to resume.
   const std::vector<int64_t>& left_out() const { return left_out_; }
 
  private:
-  /// A box of a coming step.
+  /// Is a box of a coming step.
   struct Ahead {
     Position step;
     Reading reading;
@@ -74,6 +77,7 @@ class Loader : public BatchSource {
   std::vector<int64_t> samples_of(const Position& step);
   void check_order();
   bool leave_out_bad_ones();
+  at::Tensor read_now(int64_t epoch, int64_t sample, const Box& box) const;
   at::Tensor fetch(const Reading& reading);
   void read_ahead();
   void forget_ahead();

@@ -16,7 +16,7 @@ constexpr int kLabels = 10, kSame = 3, kOthers = 2;
 
 using Pattern = std::array<uint8_t, kSide * kSide>;
 
-/// From a corner into the square, not quite as bright as ink everywhere.
+/// Draws from a corner into the square, not quite as bright as ink everywhere.
 void draw_stroke(Pattern& pattern, Draw& draw) {
   constexpr int kPoints = 2 * kSide;
   constexpr double kReach = kSide - 0.51;
@@ -70,7 +70,7 @@ MegapixelMnist::Image MegapixelMnist::make(int64_t index) const {
   const std::vector<Corner> corners = scatter(count, kSide, size, draw);
   validate(!corners.empty(),
            "a canvas of {0}x{0} has no room for {1} digits and {2} patterns of {3}x{3}; use a "
-           "larger --size or a smaller --noise",
+           "larger canvas or less noise",
            size, kSame + kOthers, options_.noise, kSide);
   for (int i = 0; i < count; ++i) paste(patterns[i], corners[i], size, image.pixels);
   return image;

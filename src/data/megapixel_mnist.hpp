@@ -8,10 +8,10 @@
 
 namespace mpi4dl {
 
-/// The task of Katharopoulos and Fleuret, "Processing Megapixel Images with Deep Attention-Sampling
-/// Models", 2019: a large black canvas with five digits at random places, three of which are the
-/// same, and patterns of two strokes each that look a little like digits. The class of an image is
-/// the digit that is there three times. Nothing overlaps.
+/// Makes the task of Katharopoulos and Fleuret, "Processing Megapixel Images with Deep
+/// Attention-Sampling Models", 2019: a large black canvas with five digits at random places, three
+/// of which are the same, and patterns of two strokes each that look a little like digits. The
+/// class of an image is the digit that is there three times. Nothing overlaps.
 class MegapixelMnist {
  public:
   struct Options {
@@ -27,8 +27,8 @@ class MegapixelMnist {
   /// Throws UsageError where a digit is missing.
   MegapixelMnist(const std::vector<Digit>& digits, const Options& options);
 
-  /// Image `index` of an endless row, in which classes take turns. Throws UsageError where the
-  /// canvas has no room.
+  /// Makes image `index` of an endless row, in which classes alternate. Throws UsageError where the
+  /// canvas is too small.
   Image make(int64_t index) const;
 
  private:

@@ -12,7 +12,7 @@
 namespace mpi4dl {
 namespace {
 
-/// A file or its compressed form, both of which zlib reads.
+/// Finds a file or its compressed form, both of which zlib reads.
 std::string find_file(const std::string& folder, const std::string& name) {
   for (const char* ending : {"", ".gz"})
     if (const auto path = std::filesystem::path(folder) / (name + ending);
@@ -21,8 +21,8 @@ std::string find_file(const std::string& folder, const std::string& name) {
   throw UsageError(fmt::format("there is no {0} and no {0}.gz in {1}", name, folder));
 }
 
-/// The bytes of an idx file behind its header, which must have these lengths of axes; the first may
-/// be any and is returned.
+/// Holds the bytes of an idx file behind its header, which must have these lengths of axes; the
+/// first may be any and is returned.
 struct IdxFile {
   IdxFile(const std::string& path, std::span<const int64_t> other_axes) {
     const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rb"), gzclose);

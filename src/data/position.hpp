@@ -5,7 +5,7 @@
 
 namespace mpi4dl {
 
-/// How far training has come through its data.
+/// Says how far training has come through its data.
 struct Position {
   int64_t epoch = 1;  ///< counted from 1
   int64_t step = 0;   ///< steps of this epoch that are done
@@ -13,7 +13,7 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// What a run must know of its data to go on with it.
+/// Holds what a run must know of its data to resume.
 struct DataState {
   Position position;
   std::vector<int64_t> left_out = {};  ///< samples that turned out to be bad, sorted

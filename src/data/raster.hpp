@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// The pixels of one opened image: 8-bit RGB, had from top to bottom, so that a large image need
+/// Gives the pixels of one opened image: 8-bit RGB, from top to bottom, so that a large image need
 /// not be in memory as a whole.
 class Raster {
  public:
@@ -17,7 +17,7 @@ class Raster {
   virtual ~Raster() = default;
   virtual int64_t height() const = 0;
   virtual int64_t width() const = 0;
-  /// Hands over these columns of each of these rows, in ascending order. Once only.
+  /// Hands over these columns of each of these rows, in ascending order; may be called once only.
   virtual void scan(const Interval& rows, const Interval& cols, const RowSink& take) = 0;
 };
 

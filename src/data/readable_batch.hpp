@@ -5,8 +5,8 @@
 
 namespace mpi4dl {
 
-/// All samples of a data set, each at the place of its number, for a model that looks at each image
-/// alone: one that cannot be read is shown as zeros, and remembered as bad.
+/// Gives all samples of a data set, each at the place of its number, for a model that looks at each
+/// image alone: one that cannot be read is shown as zeros, and remembered as bad.
 class ReadableBatch : public BatchSource {
  public:
   explicit ReadableBatch(const Dataset& data) : data_(data) {}
@@ -16,7 +16,7 @@ class ReadableBatch : public BatchSource {
 
   /// Tells all ranks what each has found, and returns what is new. Collective.
   BadSamples agree(const Communicator& world);
-  /// Those that ranks have agreed on.
+  /// Returns the bad samples that ranks have agreed on.
   const BadSamples& bad() const { return bad_; }
 
  private:

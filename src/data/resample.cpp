@@ -28,7 +28,7 @@ std::vector<AxisFilter::Taps> taps_of(const AxisFilter& filter, const Interval& 
   return taps;
 }
 
-/// A row of bytes becomes one of 16-bit numbers, 256 for a full one, at the new width.
+/// Turns a row of bytes into one of 16-bit values, 256 for a full one, at the new width.
 void filter_row(const uint8_t* rgb, int64_t first_column, const std::vector<AxisFilter::Taps>& taps,
                 std::vector<uint32_t>& out) {
   for (size_t x = 0; x < taps.size(); ++x) {
@@ -51,14 +51,14 @@ double AxisFilter::centre(int64_t output) const {
   return (static_cast<double>(output) + 0.5) * step_ - 0.5;
 }
 
-Interval AxisFilter::reach(int64_t output) const {
+Interval AxisFilter::support(int64_t output) const {
   const auto begin = static_cast<int64_t>(std::floor(centre(output) - support_)) + 1;
   const auto end = static_cast<int64_t>(std::ceil(centre(output) + support_));
   return intersect({begin, end}, {0, from_});
 }
 
 AxisFilter::Taps AxisFilter::taps(int64_t output) const {
-  const Interval inputs = reach(output);
+  const Interval inputs = support(output);
   std::vector<double> heights;
   for (int64_t i = inputs.begin; i < inputs.end; ++i)
     heights.push_back(
@@ -74,7 +74,7 @@ AxisFilter::Taps AxisFilter::taps(int64_t output) const {
 }
 
 Interval AxisFilter::inputs(const Interval& outputs) const {
-  return outputs.empty() ? Interval{} : hull(reach(outputs.begin), reach(outputs.end - 1));
+  return outputs.empty() ? Interval{} : hull(support(outputs.begin), support(outputs.end - 1));
 }
 
 at::Tensor resample(Raster& source, int64_t height, int64_t width, const Interval& rows,

@@ -5,8 +5,8 @@
 
 namespace mpi4dl {
 
-/// The order in which an epoch visits the samples of a data set: a shuffle that depends on seed and
-/// epoch alone, so it is the same on every rank and for every layout.
+/// Returns the order in which an epoch visits the samples of a data set: a shuffle that depends on
+/// seed and epoch alone, so it is the same on every rank and for every layout.
 std::vector<int64_t> shuffled(int64_t size, uint64_t seed, int64_t epoch);
 
 }  // namespace mpi4dl

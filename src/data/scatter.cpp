@@ -10,7 +10,7 @@ bool overlap(const Corner& a, const Corner& b, int64_t side) {
   return std::abs(a.row - b.row) < side && std::abs(a.column - b.column) < side;
 }
 
-/// One after the other wherever there is room; fewer than `count` if that fails.
+/// Places one after the other wherever there is space; fewer than `count` if that fails.
 std::vector<Corner> place_in_turn(int count, int64_t side, int64_t size, Draw& draw) {
   constexpr int kAttempts = 1000;
   std::vector<Corner> corners;

@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// The random numbers of one image, one after the other: they depend on its key alone.
+/// Draws the random numbers of one image, one after the other: they depend on its key alone.
 class Draw {
  public:
   explicit Draw(uint64_t key) : key_(key) {}
@@ -22,13 +22,13 @@ class Draw {
   uint64_t counter_ = 0;
 };
 
-/// The upper left pixel of a square on a canvas.
+/// Is the upper left pixel of a square on a canvas.
 struct Corner {
   int64_t row = 0, column = 0;
 };
 
 /// Finds places for `count` squares of side x side pixels that do not overlap, on a canvas of size
-/// x size. Returns none where it finds no room.
+/// x size. Returns none where it finds no space.
 std::vector<Corner> scatter(int count, int64_t side, int64_t size, Draw& draw);
 
 }  // namespace mpi4dl

@@ -9,7 +9,7 @@
 namespace mpi4dl {
 namespace {
 
-/// Samples that stay together.
+/// Holds samples that stay together.
 struct Group {
   uint64_t key = 0;
   std::vector<size_t> samples;
@@ -26,7 +26,7 @@ std::vector<Group> groups_of(std::span<const uint64_t> keys) {
   return groups;
 }
 
-/// The label that most samples of a group have; the smallest where several do.
+/// Returns the label that most samples of a group have; the smallest where several do.
 int64_t main_label(const Group& group, std::span<const int64_t> labels) {
   std::map<int64_t, size_t> counts;
   for (const size_t sample : group.samples) ++counts[labels[sample]];

@@ -6,7 +6,7 @@
 
 namespace mpi4dl {
 
-/// Some images of another data set, in a given order.
+/// Holds some images of another data set, in a given order.
 class Subset : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> all, std::vector<int64_t> samples);
@@ -24,14 +24,14 @@ class Subset : public Dataset {
   std::vector<int64_t> samples_;
 };
 
-/// Which samples to hold out for validation: of each class this fraction, rounded, those whose keys
-/// mix to the smallest numbers. Samples with the same key stay together; they count for the class
+/// Returns which samples to hold out for validation: of each class this fraction, rounded, by the
+/// smallest hashes of their keys. Samples with the same key stay together; they count for the class
 /// that most of them have, and the share is as near to the fraction as they allow. A sample keeps
 /// its part when others come and go, but for the few at the border.
 std::vector<bool> hold_out(std::span<const int64_t> labels, std::span<const uint64_t> keys,
                            double fraction);
 
-/// The samples that are held out become the validation part; it is null where there are none.
+/// Makes the samples that are held out the validation part, which is null where there are none.
 DataParts split(std::shared_ptr<const Dataset> all, const std::vector<bool>& held_out);
 
 }  // namespace mpi4dl

@@ -4,21 +4,22 @@
 
 #include "base/on_threads.hpp"
 #include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Of all ranks, whose shares follow each other.
+/// Adds up the problems of all ranks, whose shares follow each other.
 Survey::Problems add_up(const Survey::Problems& mine, const Communicator& world) {
   Survey::Problems all;
-  for (const int64_t images : all_gather(world, mine.images)) all.images += images;
+  for (const int64_t images : all_gather(mine.images, world)) all.images += images;
   if (all.images == 0) return all;
   for (const std::string& first : gather_texts(world, mine.first))
     if (all.first.empty()) all.first = first;
   return all;
 }
 
-/// 1203 as "1,203".
+/// Returns "1,203" for 1203.
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
   for (auto place = std::ssize(digits) - 3; place > 0; place -= 3)

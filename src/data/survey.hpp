@@ -7,9 +7,9 @@
 
 namespace mpi4dl {
 
-/// What the headers of a data set's images tell, the same on every rank.
+/// Holds what the headers of a data set's images tell, the same on every rank.
 struct Survey {
-  /// Images with one kind of problem.
+  /// Counts images with one kind of problem.
   struct Problems {
     int64_t images = 0;
     std::string first = {};  ///< what is wrong with the first of them
@@ -27,7 +27,8 @@ struct Survey {
 /// ones only `with_names`, because that may be many. Collective over the world.
 Survey survey(const Dataset& data, bool with_names, const Communicator& world);
 
-/// All parts in one sentence: "1,203 images: 1,200 readable, 2 cannot be opened (first: ...)".
+/// Returns all parts in one sentence: "1,203 images: 1,200 readable, 2 cannot be opened (first:
+/// ...)".
 std::string describe(const std::vector<Survey>& parts);
 
 }  // namespace mpi4dl

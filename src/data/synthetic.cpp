@@ -5,14 +5,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "backend/random_field.hpp"
 #include "base/random.hpp"
-#include "data/noise.hpp"
-#include "exchange/random_field.hpp"
 
 namespace mpi4dl {
 namespace {
 
-constexpr uint64_t kPhaseKey = 0x7068617365ULL;
+constexpr uint64_t kPhaseKey = 0x7068617365ULL, kLabelKey = 0x6c6162656cULL;
 
 }  // namespace
 
@@ -22,7 +21,9 @@ RandomImages::RandomImages(const SyntheticOptions& options)
 }
 
 int64_t RandomImages::label(int64_t sample) const {
-  return noise_label(sample, options_.classes, options_.seed);
+  const double drawn =
+      uniform(combine_keys(options_.seed, kLabelKey), static_cast<uint64_t>(sample));
+  return static_cast<int64_t>(drawn * static_cast<double>(options_.classes));
 }
 
 at::Tensor RandomImages::read(int64_t sample, const Box& box) const {

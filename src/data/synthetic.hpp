@@ -12,7 +12,7 @@ struct SyntheticOptions {
   uint64_t seed = 1;
 };
 
-/// Pixels and labels without any meaning: for proofs and for speed.
+/// Makes pixels and labels without any meaning: for verification and for speed.
 class RandomImages : public Dataset {
  public:
   explicit RandomImages(const SyntheticOptions& options);
@@ -27,7 +27,7 @@ class RandomImages : public Dataset {
   std::vector<int64_t> whole_;  // all images as one tensor
 };
 
-/// Something to learn: noise over waves whose length, angle and colour belong to the class. Made
+/// Makes something to learn: noise over waves whose length, angle and colour belong to the class;
 /// from global positions, so no rank ever builds a whole image.
 class SyntheticImages : public Dataset {
  public:

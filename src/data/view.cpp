@@ -20,7 +20,7 @@ Interval reversed(const Interval& interval, int64_t length) {
   return {length - interval.end, length - interval.begin};
 }
 
-/// These rows and columns of the image as it is shown, at this size.
+/// Returns these rows and columns of the image as it is shown, at this size.
 at::Tensor show_inside(Raster& image, const Orientation& orientation, const Extents& shown,
                        const Interval& rows, const Interval& cols) {
   const Extents stored = orientation.shown(shown);
@@ -41,12 +41,12 @@ Placement place(const Extents& image, const Extents& canvas, Fit fit, const std:
   const bool larger = image[0] > canvas[0] || image[1] > canvas[1];
   const bool smaller = image[0] < canvas[0] || image[1] < canvas[1];
   const auto refuse = [&](const char* advice) {
-    throw Error(fmt::format("{} has {}x{} pixels, not the {}x{} of --image-size; {}", name,
-                            image[0], image[1], canvas[0], canvas[1], advice));
+    throw Error(fmt::format("{} has {}x{} pixels, not the image size of {}x{}; {}", name, image[0],
+                            image[1], canvas[0], canvas[1], advice));
   };
-  if (fit == Fit::exact && (larger || smaller)) refuse("use --fit crop, pad, crop-pad or resize");
-  if (fit == Fit::crop && smaller) refuse("--fit crop needs larger images; use crop-pad or resize");
-  if (fit == Fit::pad && larger) refuse("--fit pad needs smaller images; use crop-pad or resize");
+  if (fit == Fit::exact && (larger || smaller)) refuse("use crop, pad, crop-pad or resize");
+  if (fit == Fit::crop && smaller) refuse("crop needs larger images; use crop-pad or resize");
+  if (fit == Fit::pad && larger) refuse("pad needs smaller images; use crop-pad or resize");
   return {image[0], image[1], (canvas[0] - image[0]) / 2, (canvas[1] - image[1]) / 2};
 }
 

@@ -9,7 +9,7 @@
 
 namespace mpi4dl {
 
-/// How an image becomes one of another size.
+/// Says how an image becomes one of another size.
 enum class Fit {
   exact,     ///< it must have that size
   crop,      ///< its centre; it must be large enough
@@ -18,22 +18,23 @@ enum class Fit {
   resize     ///< filtered
 };
 
-/// Where an image stands on a canvas: its size, and the place of its first pixel, which is negative
-/// where rows or columns are cut off.
+/// Says where an image stands on a canvas: its size, and the place of its first pixel, which is
+/// negative where rows or columns are cut off.
 struct Placement {
   int64_t height = 0, width = 0;
   int64_t top = 0, left = 0;
 };
 
-/// How an image of this size stands on the canvas. Throws Error where `fit` does not allow it.
+/// Returns how an image of this size stands on the canvas. Throws Error where `fit` does not allow
+/// it.
 Placement place(const Extents& image, const Extents& canvas, Fit fit, const std::string& name);
 
-/// These rows and columns of a canvas on which an image is shown: bytes [rows, cols, 3], white
-/// where the image does not reach. Whatever box is asked for, a pixel has the same value.
+/// Returns these rows and columns of a canvas on which an image is shown: bytes [rows, cols, 3],
+/// white where the image does not reach. Whatever box is asked for, a pixel has the same value.
 at::Tensor show(Raster& image, const Orientation& orientation, const Placement& placement,
                 const Interval& rows, const Interval& cols);
 
-/// Bytes [rows, cols, 3] as floats (x / 255 - 0.5) / 0.5, channels [begin, end) first.
+/// Returns bytes [rows, cols, 3] as floats (x / 255 - 0.5) / 0.5, channels [begin, end) first.
 at::Tensor normalised(const at::Tensor& bytes, const Interval& channels);
 
 }  // namespace mpi4dl

@@ -12,8 +12,8 @@
 
 namespace mpi4dl {
 
-/// Threads that read in the background, in the order of the requests. What a job throws travels to
-/// whoever asks for its result.
+/// Runs threads that load in the background, in the order of the requests. What a job throws
+/// travels to whoever asks for its result.
 class Workers {
  public:
   explicit Workers(int count);

@@ -1,34 +1,15 @@
 #include "exchange/patch.hpp"
 
-#include "base/error.hpp"
-#include "comm/shared_memory.hpp"
+#include "backend/backend.hpp"
+#include "comm/node/shared_memory.hpp"
 
 namespace mpi4dl {
 
-// The sentence is made only when it is needed: this is asked for each message.
-void Patch::require(const Box& part) const {
-  if (!box.contains(part))
-    throw Error(fmt::format("box {} does not lie inside {}", to_string(part), to_string(box)));
-}
-
-at::Tensor Patch::view(const Box& part) const {
-  require(part);
-  if (part == box) return data;
-  int64_t offset = data.storage_offset();
-  for (int axis = 0; axis < box.axes(); ++axis)
-    offset += (part[axis].begin - box[axis].begin) * data.stride(axis);
-  return data.as_strided(part.shape(), data.strides(), offset);  // faster than a slice per axis
-}
-
-c10::MemoryFormat memory_format(const Box& box) {
-  if (box.axes() == 4) return c10::MemoryFormat::ChannelsLast;
-  if (box.axes() == 5) return c10::MemoryFormat::ChannelsLast3d;
-  return c10::MemoryFormat::Contiguous;
-}
-
 Patch make_patch(const Communicator& comm, const Box& box, c10::ScalarType type) {
-  return {box,
-          empty_for_exchange(comm.context().shared_memory, box.shape(), type, memory_format(box))};
+  const CommContext& context = comm.context();
+  if (!context.backend->on_host() || !context.shared_memory)
+    return context.backend->empty(box, type);
+  return {box, context.shared_memory->empty(box.shape(), type, memory_format(box))};
 }
 
 }  // namespace mpi4dl

@@ -3,80 +3,70 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "comm/idle_section.hpp"
+#include "exchange/device_flight.hpp"
+#include "exchange/flight_state.hpp"
 #include "exchange/transport.hpp"
 
 namespace mpi4dl {
 namespace {
 
-enum class Combine { copy, add };
-
-void combine(Combine how, const Patch& to, const Box& box, const Strided& values) {
-  if (to.data.is_cpu()) {
-    how == Combine::add ? add(strided(to, box), values) : copy(strided(to, box), values);
-  } else if (how == Combine::add) {
-    to.view(box).add_(as_tensor(values).to(to.data.device()));
-  } else {
-    to.view(box).copy_(as_tensor(values));
+/// Is a redistribution between patches in host memory. Incoming routes are finished in the order of
+/// their peers, so that sums do not depend on timing.
+class HostFlight : public Redistribution::Flight::State {
+ public:
+  explicit HostFlight(const Journey& journey)
+      : context_(journey.link.comm().context()), how_(journey.how), to_(journey.to) {
+    const IdleSection section(context_, &IdleTime::communication);
+    incoming_.reserve(journey.receives.size());
+    for (size_t i = 0; i < journey.receives.size(); ++i)
+      incoming_.emplace_back(journey.link, i, journey.receives[i], to_,
+                             /*in_place=*/how_ == Combine::copy);
+    outgoing_.reserve(journey.sends.size());
+    for (size_t i = 0; i < journey.sends.size(); ++i)
+      outgoing_.emplace_back(journey.link, i, journey.sends[i], journey.from);
+    for (const Box& box : journey.local) context_.backend->move(how_, journey.from, to_, box);
   }
-}
 
-/// What a rank keeps of a redistribution goes straight across, unless both are the same memory.
-void combine_local(Combine how, const std::vector<Box>& boxes, const Patch& from, const Patch& to) {
-  for (const Box& box : boxes) {
-    const Strided values = strided(from, box);
-    if (values.data == strided(to, box).data) continue;
-    if (from.data.is_cpu()) {
-      combine(how, to, box, values);
-    } else if (how == Combine::copy) {
-      to.view(box).copy_(from.view(box));
-    } else {
-      to.view(box).add_(from.view(box));
-    }
+  void receive() override {
+    const IdleSection section(context_, &IdleTime::communication);
+    for (Incoming& route : incoming_)
+      route.receive([this](const Box& box, const Strided& values) {
+        context_.backend->read(how_, values, to_, box);
+      });
+    incoming_.clear();
   }
+
+  bool received() const override { return incoming_.empty(); }
+
+  bool sent() override {
+    return std::ranges::all_of(outgoing_, [](Outgoing& route) { return route.done(); });
+  }
+
+  void finish() override {
+    receive();
+    const IdleSection section(context_, &IdleTime::communication);
+    for (Outgoing& route : outgoing_) route.finish();
+    context_.release_acknowledged();
+  }
+
+ private:
+  CommContext& context_;
+  Combine how_;
+  Patch to_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+};
+
+Redistribution::Flight launch(const Journey& journey) {
+  if (journey.link.comm().context().backend->on_host())
+    return Redistribution::Flight(std::make_unique<HostFlight>(journey));
+  return Redistribution::Flight(std::make_unique<DeviceFlight>(journey));
 }
 
 }  // namespace
-
-/// Incoming routes are finished in the order of their peers, so that sums do not depend on timing.
-struct Redistribution::Flight::State {
-  CommContext& context;
-  Combine how;
-  Patch to;
-  std::vector<Outgoing> outgoing;
-  std::vector<Incoming> incoming;
-
-  void receive() {
-    const IdleSection section(context, &IdleTime::communication);
-    for (Incoming& route : incoming)
-      route.receive(
-          [this](const Box& box, const Strided& values) { combine(how, to, box, values); });
-    incoming.clear();
-  }
-
-  void finish() {
-    receive();
-    const IdleSection section(context, &IdleTime::communication);
-    for (Outgoing& route : outgoing) route.finish();
-    context.forget_taken();
-  }
-
-  static Flight launch(Combine how, const Link& link, const std::vector<Route>& sends,
-                       const std::vector<Route>& receives, const std::vector<Box>& local,
-                       const Patch& from, const Patch& to) {
-    CommContext& context = link.comm().context();
-    const IdleSection section(context, &IdleTime::communication);
-    auto state = std::make_unique<State>(State{context, how, to, {}, {}});
-    state->incoming.reserve(receives.size());
-    for (size_t i = 0; i < receives.size(); ++i)
-      state->incoming.emplace_back(link, i, receives[i], to, /*in_place=*/how == Combine::copy);
-    state->outgoing.reserve(sends.size());
-    for (size_t i = 0; i < sends.size(); ++i) state->outgoing.emplace_back(link, i, sends[i], from);
-    combine_local(how, local, from, to);
-    return Flight(std::move(state));
-  }
-};
 
 Redistribution::Flight::Flight(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Redistribution::Flight::Flight(Flight&&) noexcept = default;
@@ -88,7 +78,7 @@ void Redistribution::Flight::receive() {
 }
 
 bool Redistribution::Flight::received() const {
-  return !state_ || state_->incoming.empty();
+  return !state_ || state_->received();
 }
 
 void Redistribution::Flight::finish() {
@@ -97,14 +87,12 @@ void Redistribution::Flight::finish() {
 }
 
 bool Redistribution::Flight::sent() {
-  return !state_ || std::all_of(state_->outgoing.begin(), state_->outgoing.end(),
-                                [](Outgoing& route) { return route.done(); });
+  return !state_ || state_->sent();
 }
 
 Redistribution::Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
-                               const std::vector<std::vector<Box>>& needed, std::string name,
-                               Transport within_node)
-    : routes_(find_routes(owned, needed, comm.rank())), name_(std::move(name)) {
+                               const std::vector<std::vector<Box>>& needed, Transport within_node)
+    : routes_(find_routes(owned, needed, comm.rank())) {
   const int tag = comm.reserve_tags(2);
   forward_ = std::make_unique<Link>(comm, tag, routes_.send, routes_.receive, within_node);
   adjoint_ = std::make_unique<Link>(comm, tag + 1, routes_.receive, routes_.send, within_node);
@@ -121,13 +109,11 @@ bool Redistribution::leaves_node() const {
 }
 
 Redistribution::Flight Redistribution::start(const Patch& from, const Patch& to) const {
-  return Flight::State::launch(Combine::copy, *forward_, routes_.send, routes_.receive,
-                               routes_.local, from, to);
+  return launch({Combine::copy, *forward_, routes_.send, routes_.receive, routes_.local, from, to});
 }
 
 Redistribution::Flight Redistribution::start_adjoint(const Patch& to, const Patch& from) const {
-  return Flight::State::launch(Combine::add, *adjoint_, routes_.receive, routes_.send,
-                               routes_.local, to, from);
+  return launch({Combine::add, *adjoint_, routes_.receive, routes_.send, routes_.local, to, from});
 }
 
 }  // namespace mpi4dl

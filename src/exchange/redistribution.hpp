@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -12,15 +11,16 @@ namespace mpi4dl {
 
 class Link;
 
-/// How a redistribution travels between ranks of one node; between nodes there are messages only.
+/// Says how a redistribution travels between ranks of one node; between nodes there are messages
+/// only.
 enum class Transport { shared_memory, messages };
 
-/// All data movement in one primitive: from boxes owned to boxes needed.
+/// Moves all data in one primitive: from boxes owned to boxes needed.
 ///
 /// A halo exchange, a join of tiles, a scatter and a batch resplit differ only in who owns and who
 /// needs what. The adjoint sends every box back and adds it into its owner.
 ///
-///     Redistribution halo(comm, owned, needed, "halo of stem.conv");   // once
+///     Redistribution halo(comm, owned, needed);   // once
 ///     Flight flight = halo.start({owned_box, x}, {needed_box, padded});  // every step
 ///     ... compute what needs no halo ...
 ///     flight.finish();
@@ -29,32 +29,32 @@ enum class Transport { shared_memory, messages };
 /// a route is one message, packed unless its pixels are contiguous already.
 class Redistribution {
  public:
-  /// A redistribution under way.
+  /// A flight is a redistribution under way.
   class Flight {
    public:
-    struct State;
+    class State;
     explicit Flight(std::unique_ptr<State> state);
     Flight(Flight&&) noexcept;
     Flight& operator=(Flight&&) noexcept;
     ~Flight();
     /// Returns when `to` is filled. `from` need not be kept, but must not change yet.
     void receive();
-    /// True once that was called, or nothing is to come.
+    /// Returns true once receive() was called, or nothing is to come.
     bool received() const;
     /// Returns when `to` is filled and `from` may change.
     void finish();
-    /// True once every receiver has what this rank sends, so that `from` may be reused; never
-    /// blocks.
+    /// Returns true once every receiver has what this rank sends, so that `from` may be reused;
+    /// never blocks.
     bool sent();
 
    private:
     std::unique_ptr<State> state_;
   };
 
-  /// The boxes that each rank of `comm` owns and needs; see find_routes for what may overlap.
+  /// `owned` and `needed` are boxes of each rank of `comm`; see find_routes for what may overlap.
   /// All ranks make their redistributions on a communicator in the same order.
   Redistribution(const Communicator& comm, const std::vector<std::vector<Box>>& owned,
-                 const std::vector<std::vector<Box>>& needed, std::string name,
+                 const std::vector<std::vector<Box>>& needed,
                  Transport within_node = Transport::shared_memory);
   /// Waits until peers on this node have what was sent to them.
   ~Redistribution();
@@ -71,17 +71,15 @@ class Redistribution {
   Flight start_adjoint(const Patch& to, const Patch& from) const;
   void run_adjoint(const Patch& to, const Patch& from) const { start_adjoint(to, from).finish(); }
 
-  /// True where something of it goes to or comes from another node, so that it takes time which a
-  /// caller can use.
+  /// Returns true where something of it goes to or comes from another node, so that it takes time
+  /// which a caller can use.
   bool leaves_node() const;
 
   const Routes& routes() const { return routes_; }
   const Communicator& comm() const;
-  const std::string& name() const { return name_; }
 
  private:
   Routes routes_;
-  std::string name_;
   std::unique_ptr<const Link> forward_, adjoint_;
 };
 

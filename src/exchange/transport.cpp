@@ -6,14 +6,15 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "base/memory_units.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/node/shared_memory.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// What a letter says: where pixels lie in their owner's shared memory.
-struct Whereabouts {
+/// Describes pixels to a peer: where they lie in their owner's shared memory.
+struct RemoteDescriptor {
   int64_t packed = 0;  // 1: all boxes of the route, one after the other; 0: in their patch
   int64_t offset = 0;
   std::array<int64_t, Box::kMaxAxes> begin{};
@@ -28,8 +29,8 @@ int64_t bytes_on(const Route& route, const Patch& from) {
   return route.elements() * static_cast<int64_t>(from.data.element_size());
 }
 
-/// Enough for a message to cost much more than its start, and little enough that what was packed
-/// is still in a cache when it leaves: 128 KiB of float32.
+/// A message is large enough to cost much more than its start, and small enough that what was
+/// packed is still in a cache when it leaves: 128 KiB of float32.
 constexpr int64_t kMessageElements = int64_t{32} * 1024;
 
 /// Cuts a box along batch and rows, whose order is that of memory, into boxes of at most `most`
@@ -64,16 +65,17 @@ std::vector<Link::Message> messages_of(const Route& route) {
   return messages;
 }
 
-/// The only box of a message, if its pixels are one piece of memory that MPI can use directly.
+/// Returns the only box of a message, if its pixels are one piece of memory that MPI can use
+/// directly.
 std::optional<Strided> one_piece(const Link::Message& message, const Patch& patch,
                                  const CommContext& context) {
-  if (message.boxes.size() != 1 || !patch.data.is_cpu() || context.stage_through_host)
+  if (message.boxes.size() != 1 || !context.backend->on_host() || context.stage_through_host)
     return std::nullopt;
   const Strided values = strided(patch, message.boxes[0]);
   return is_packed(values) ? std::optional(values) : std::nullopt;
 }
 
-/// Memory for messages, handed out from its start on; one allocation for all of a route.
+/// Hands out memory for messages from its start on; one allocation serves all of a route.
 class PackedMemory {
  public:
   explicit PackedMemory(int64_t bytes)
@@ -96,51 +98,40 @@ class PackedMemory {
 /// cache line share it with pixels that their owner writes, so a peer that reads them one by one
 /// waits for each.
 bool worth_packing(const Route& route, const Patch& from) {
-  constexpr int64_t kFew = int64_t{8} * 1024, kFewInPieces = int64_t{64} * 1024;
+  constexpr int64_t kSmall = int64_t{8} * 1024, kSmallInPieces = int64_t{64} * 1024;
   const int64_t bytes = bytes_on(route, from);
-  if (bytes <= kFew) return true;
+  if (bytes <= kSmall) return true;
   const auto in_pieces = [&](const Box& box) { return row_bytes(strided(from, box)) < kCacheLine; };
-  return bytes <= kFewInPieces && std::ranges::any_of(route.boxes, in_pieces);
+  return bytes <= kSmallInPieces && std::ranges::any_of(route.boxes, in_pieces);
 }
 
-void pack(const std::vector<Box>& boxes, const Patch& from, std::byte* data) {
-  for (const Box& box : boxes) {
-    const Strided room = packed(data, box, from.data.scalar_type());
-    if (from.data.is_cpu()) {
-      copy(room, strided(from, box));
-    } else {
-      as_tensor(room).copy_(from.view(box));
-    }
-    data += bytes_of(room).size();
-  }
-}
-
-Whereabouts describe(const Patch& from, int64_t offset) {
-  Whereabouts where{.packed = 0, .offset = offset};
+RemoteDescriptor describe(const Patch& from, int64_t offset) {
+  RemoteDescriptor descriptor{.packed = 0, .offset = offset};
   for (int axis = 0; axis < from.box.axes(); ++axis) {
-    where.begin[axis] = from.box[axis].begin;
-    where.stride[axis] = from.data.stride(axis);
+    descriptor.begin[axis] = from.box[axis].begin;
+    descriptor.stride[axis] = from.data.stride(axis);
   }
-  return where;
+  return descriptor;
 }
 
-Strided locate(const Whereabouts& where, std::byte* data, const Box& box, c10::ScalarType type) {
-  Strided view{.axes = box.axes(), .type = type, .stride = where.stride};
+Strided locate(const RemoteDescriptor& descriptor, std::byte* data, const Box& box,
+               c10::ScalarType type) {
+  Strided view{.axes = box.axes(), .type = type, .stride = descriptor.stride};
   int64_t offset = 0;
   for (int axis = 0; axis < box.axes(); ++axis) {
     view.shape[axis] = box[axis].length();
-    offset += (box[axis].begin - where.begin[axis]) * where.stride[axis];
+    offset += (box[axis].begin - descriptor.begin[axis]) * descriptor.stride[axis];
   }
   view.data = data + offset * static_cast<int64_t>(c10::elementSize(type));
   return view;
 }
 
 template <typename End>
-std::vector<std::unique_ptr<End>> mailboxes(const Communicator& comm, int tag,
-                                            const std::vector<Route>& routes,
-                                            Transport within_node) {
-  const auto memory =
-      within_node == Transport::messages ? nullptr : comm.context().shared_memory;
+std::vector<std::unique_ptr<End>> queues(const Communicator& comm, int tag,
+                                         const std::vector<Route>& routes, Transport within_node) {
+  const CommContext& context = comm.context();
+  const bool shared = within_node == Transport::shared_memory && context.backend->on_host();
+  const auto memory = shared ? context.shared_memory : nullptr;
   std::vector<std::unique_ptr<End>> ends;
   for (const Route& route : routes) {
     const bool same_node = memory && memory->reaches(comm.world_rank(route.peer));
@@ -155,33 +146,34 @@ Link::Link(const Communicator& comm, int tag, const std::vector<Route>& sends,
            const std::vector<Route>& receives, Transport within_node)
     : comm_(comm),
       tag_(tag),
-      outboxes_(mailboxes<Outbox>(comm, tag, sends, within_node)),
-      inboxes_(mailboxes<Inbox>(comm, tag, receives, within_node)) {
+      senders_(queues<DescriptorSender>(comm, tag, sends, within_node)),
+      receivers_(queues<DescriptorReceiver>(comm, tag, receives, within_node)) {
+  if (!comm.context().backend->on_host()) return;  // a device packs each route as a whole
   const auto messages = [](const auto& ends, const std::vector<Route>& routes) {
     std::vector<std::vector<Message>> all(routes.size());
     for (size_t i = 0; i < routes.size(); ++i)
       if (!ends[i]) all[i] = messages_of(routes[i]);
     return all;
   };
-  outgoing_ = messages(outboxes_, sends);
-  incoming_ = messages(inboxes_, receives);
+  outgoing_ = messages(senders_, sends);
+  incoming_ = messages(receivers_, receives);
 }
 
 bool Link::leaves_node() const {
   const auto far = [](const auto& end) { return !end; };
-  return std::ranges::any_of(outboxes_, far) || std::ranges::any_of(inboxes_, far);
+  return std::ranges::any_of(senders_, far) || std::ranges::any_of(receivers_, far);
 }
 
 Outgoing::Outgoing(const Link& link, size_t number, const Route& route, const Patch& from)
     : comm_(&link.comm()),
       route_(&route),
       bytes_(bytes_on(route, from)),
-      outbox_(link.outbox(number)) {
+      queue_(link.sender(number)) {
   Traffic& sent = comm_->context().sent;
   sent.messages += 1;
   sent.bytes += bytes_;
-  if (outbox_ != nullptr) {
-    send_letter(from);
+  if (queue_ != nullptr) {
+    post_descriptor(from);
   } else {
     send_messages(link, link.outgoing(number), from);
   }
@@ -205,38 +197,38 @@ void Outgoing::send_messages(const Link& link, const std::vector<Link::Message>&
       continue;
     }
     const std::span<std::byte> packed = memory.next(messages[i].elements * width);
-    pack(messages[i].boxes, from, packed.data());
+    comm_->context().backend->pack(from, messages[i].boxes, packed.data());
     messages_.push_back(comm_->send(packed, memory.owner(), route_->peer, link.tag()));
   }
 }
 
-void Outgoing::send_letter(const Patch& from) {
+void Outgoing::post_descriptor(const Patch& from) {
   SharedMemory& memory = *comm_->context().shared_memory;
   const bool small = worth_packing(*route_, from);
   const auto offset = memory.offset_of(from.data);
-  const auto post = [&](const Whereabouts& where, std::shared_ptr<void> pixels) {
-    return outbox_->post(std::as_bytes(std::span(&where, 1)), std::move(pixels));
+  const auto post = [&](const RemoteDescriptor& descriptor, std::shared_ptr<void> pixels) {
+    return queue_->post(std::as_bytes(std::span(&descriptor, 1)), std::move(pixels));
   };
   if (offset && !small) {
-    letter_ = post(describe(from, *offset), std::make_shared<at::Tensor>(from.data));
+    slot_ = post(describe(from, *offset), std::make_shared<at::Tensor>(from.data));
     return;
   }
   const std::shared_ptr<std::byte> copies = memory.allocate(bytes_);
-  pack(route_->boxes, from, copies.get());
-  const int64_t letter = post({.packed = 1, .offset = *memory.offset_of(copies.get())}, copies);
-  if (!small) letter_ = letter;  // so that nobody sends ever more to a rank that does not read
+  comm_->context().backend->pack(from, route_->boxes, copies.get());
+  const int64_t slot = post({.packed = 1, .offset = *memory.offset_of(copies.get())}, copies);
+  if (!small) slot_ = slot;  // so that nobody sends ever more to a rank that does not read
 }
 
 bool Outgoing::done() {
   return std::ranges::all_of(messages_, [](Pending& message) { return message.ready(); }) &&
-         (!letter_ || outbox_->taken(*letter_));
+         (!slot_ || queue_->acknowledged(*slot_));
 }
 
 void Outgoing::finish() {
   for (Pending& message : messages_) message.finish();
-  if (!letter_) return;
+  if (!slot_) return;
   comm_->await(
-      [this] { return outbox_->taken(*letter_); },
+      [this] { return queue_->acknowledged(*slot_); },
       [this] { return WaitReason{"copy", bytes_, comm_->world_rank(route_->peer), nullptr}; });
 }
 
@@ -245,9 +237,9 @@ Incoming::Incoming(const Link& link, size_t number, const Route& route, const Pa
     : comm_(&link.comm()),
       route_(&route),
       type_(to.data.scalar_type()),
-      inbox_(link.inbox(number)) {
-  if (inbox_ != nullptr) {
-    letter_ = inbox_->expect();
+      queue_(link.receiver(number)) {
+  if (queue_ != nullptr) {
+    slot_ = queue_->expect();
   } else {
     expect_messages(link, link.incoming(number), to, in_place);
   }
@@ -268,8 +260,8 @@ void Incoming::expect_messages(const Link& link, const std::vector<Link::Message
     if (pieces[i]) {
       arrivals_.push_back(
           {&messages[i], nullptr,
-           comm_->receive(bytes_of(*pieces[i]), std::make_shared<at::Tensor>(to.data),
-                          route_->peer, link.tag())});
+           comm_->receive(bytes_of(*pieces[i]), std::make_shared<at::Tensor>(to.data), route_->peer,
+                          link.tag())});
       continue;
     }
     const std::span<std::byte> packed = memory.next(messages[i].elements * width);
@@ -279,29 +271,29 @@ void Incoming::expect_messages(const Link& link, const std::vector<Link::Message
 }
 
 void Incoming::receive(const Consume& consume) {
-  if (inbox_ != nullptr) read_letter(consume);
+  if (queue_ != nullptr) read_descriptor(consume);
   for (Arrival& arrival : arrivals_) {
     arrival.pending.finish();
     if (arrival.packed != nullptr) unpack(arrival.message->boxes, arrival.packed, consume);
   }
 }
 
-void Incoming::read_letter(const Consume& consume) {
+void Incoming::read_descriptor(const Consume& consume) {
   const int peer = comm_->world_rank(route_->peer);
-  comm_->await([this] { return !inbox_->find(letter_).empty(); },
+  comm_->await([this] { return !queue_->find(slot_).empty(); },
                [&] {
                  const auto width = static_cast<int64_t>(c10::elementSize(type_));
                  return WaitReason{"receive", route_->elements() * width, peer, nullptr};
                });
-  Whereabouts where;
-  std::memcpy(&where, inbox_->find(letter_).data(), sizeof(where));
-  std::byte* data = comm_->context().shared_memory->address(peer, where.offset);
-  if (where.packed != 0) {
+  RemoteDescriptor descriptor;
+  std::memcpy(&descriptor, queue_->find(slot_).data(), sizeof(descriptor));
+  std::byte* data = comm_->context().shared_memory->address(peer, descriptor.offset);
+  if (descriptor.packed != 0) {
     unpack(route_->boxes, data, consume);
   } else {
-    for (const Box& box : route_->boxes) consume(box, locate(where, data, box, type_));
+    for (const Box& box : route_->boxes) consume(box, locate(descriptor, data, box, type_));
   }
-  inbox_->take(letter_);
+  queue_->acknowledge(slot_);
 }
 
 void Incoming::unpack(const std::vector<Box>& boxes, std::byte* data,

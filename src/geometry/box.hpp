@@ -11,7 +11,7 @@
 
 namespace mpi4dl {
 
-/// A tensor's place: one interval per axis of a global tensor.
+/// Is a tensor's place: one interval per axis of a global tensor.
 ///
 /// Axes are N, C, then the spatial ones, [D,] H, W. Two axes (N, C) describe values without
 /// spatial extent, four an image, five a volume.
@@ -21,9 +21,9 @@ class Box {
 
   Box() = default;
   Box(std::initializer_list<Interval> axes);
-  /// The whole of a tensor with this shape.
+  /// Returns the whole of a tensor with this shape.
   static Box whole(std::span<const int64_t> shape);
-  /// A box with `axes` axes and no element.
+  /// Returns a box with `axes` axes and no element.
   static Box none(int axes);
 
   int axes() const { return axes_; }
@@ -41,16 +41,16 @@ class Box {
   int axes_ = 0;
 };
 
-/// What both have; where that is nothing, every axis is empty.
+/// Returns what both have; where that is nothing, every axis is empty.
 Box intersect(const Box& a, const Box& b);
 
-/// The smallest box that contains both.
+/// Returns the smallest box that contains both.
 Box hull(const Box& a, const Box& b);
 
-/// What `whole` has beyond `inner`, which lies inside it: boxes that do not overlap.
+/// Returns what `whole` has beyond `inner`, which lies inside it: boxes that do not overlap.
 std::vector<Box> difference(const Box& whole, const Box& inner);
 
-/// For example "[0,1)x[0,64)x[0,512)x[512,1024)".
+/// Returns, for example, "[0,1)x[0,64)x[0,512)x[512,1024)".
 std::string to_string(const Box& box);
 
 }  // namespace mpi4dl

@@ -16,7 +16,7 @@ std::optional<int> positive_number(std::string_view text) {
   return value;
 }
 
-/// "3x2" as a grid of 3 rows and 2 columns; nothing where the text has another form.
+/// Reads "3x2" as a grid of 3 rows and 2 columns; nothing where the text has another form.
 std::optional<Grid> explicit_grid(std::string_view text) {
   const size_t cross = text.find('x');
   if (cross == std::string_view::npos) return std::nullopt;
@@ -58,7 +58,7 @@ std::string to_string(const Grid& grid) {
   return grid.batch == 1 ? tiles : fmt::format("{}x{}", grid.batch, tiles);
 }
 
-Grid slice(const std::string& method, int parts) {
+Grid make_grid(const std::string& method, int parts) {
   validate(parts >= 1, "an image is cut into at least 1 part, not {}", parts);
   if (method == "square") return most_square(parts);
   if (method == "vertical") return {.cols = parts};

@@ -3,7 +3,8 @@
 namespace mpi4dl {
 namespace {
 
-/// All non-empty overlaps, in the same order on both ends of a message: by owned, then needed box.
+/// Returns all non-empty overlaps, in the same order on both ends of a message: by owned, then
+/// needed box.
 std::vector<Box> overlaps(const std::vector<Box>& owned, const std::vector<Box>& needed) {
   std::vector<Box> parts;
   for (const Box& mine : owned)

@@ -7,7 +7,8 @@
 
 namespace mpi4dl {
 
-/// What one rank exchanges with one peer: a single message that carries all these boxes in order.
+/// Is what one rank exchanges with one peer: a single message that carries all these boxes in
+/// order.
 struct Route {
   int peer = 0;
   std::vector<Box> boxes;
@@ -16,7 +17,7 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-/// All data movement of one rank in a redistribution, peers in ascending order.
+/// Lists all data movement of one rank in a redistribution, peers in ascending order.
 struct Routes {
   std::vector<Route> send;
   std::vector<Route> receive;
@@ -25,10 +26,10 @@ struct Routes {
   bool operator==(const Routes&) const = default;
 };
 
-/// The routes of `rank` from boxes owned to boxes needed, both given for every rank. Owned boxes
-/// of all ranks are disjoint, and so are the needed boxes of one rank; what several ranks need
-/// overlaps, and what nobody owns stays unfilled. One rule for halos, joins, scatters and batch
-/// resplits: what I need and another owns, it sends to me.
+/// Returns the routes of `rank` from boxes owned to boxes needed, both given for every rank. Owned
+/// boxes of all ranks are disjoint, and so are the needed boxes of one rank; what several ranks
+/// need overlaps, and what nobody owns stays unfilled. One rule for halos, joins, scatters and
+/// batch resplits: what I need and another owns, it sends to me.
 Routes find_routes(const std::vector<std::vector<Box>>& owned,
                    const std::vector<std::vector<Box>>& needed, int rank);
 

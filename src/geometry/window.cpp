@@ -3,10 +3,10 @@
 namespace mpi4dl {
 
 int64_t Window::outputs(int64_t length, bool ceil_mode) const {
-  const int64_t room = length + 2 * padding - span();
-  const int64_t inside = room < 0 ? 0 : room / stride + 1;
-  const bool left_over = room < 0 || room % stride != 0;
-  if (!ceil_mode || !left_over || room + stride <= 0) return inside;
+  const int64_t space = length + padding + padding_end() - span();
+  const int64_t inside = space < 0 ? 0 : space / stride + 1;
+  const bool left_over = space < 0 || space % stride != 0;
+  if (!ceil_mode || !left_over || space + stride <= 0) return inside;
   return inside * stride < length + padding ? inside + 1 : inside;
 }
 

@@ -2,87 +2,17 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <set>
 
 #include "base/error.hpp"
-#include "graph/geometry.hpp"
 
 namespace mpi4dl {
 namespace {
 
-int64_t product(const std::vector<int64_t>& values) {
-  int64_t result = 1;
-  for (const int64_t value : values) result *= value;
-  return result;
-}
-
-using Parameters = std::vector<Parameter>;
-
-/// Of convolutions and linears: a bias starts in the same range as its weight.
-Parameters weight_and_bias(const std::vector<int64_t>& shape, int64_t fan_in, bool bias,
-                           int64_t outputs) {
-  Parameters result{{"weight", shape, Init::uniform_fan_in, fan_in}};
-  if (bias) result.push_back({"bias", {outputs}, Init::uniform_fan_in, fan_in});
-  return result;
-}
-
-std::vector<int64_t> weight_shape(int64_t first, int64_t second, const Extents& kernel) {
-  std::vector<int64_t> shape{first, second};
-  shape.insert(shape.end(), kernel.begin(), kernel.end());
-  return shape;
-}
-
-Parameters scale_and_shift(int64_t channels) {
-  return {{.name = "weight", .shape = {channels}, .init = Init::ones},
-          {.name = "bias", .shape = {channels}, .init = Init::zeros}};
-}
-
-Parameters parameters(const Convolution& op, const Shape& input) {
-  const int64_t in = input.channels / op.groups;
-  return weight_and_bias(weight_shape(op.out_channels, in, op.kernel), in * product(op.kernel),
-                         op.bias, op.out_channels);
-}
-
-/// torch takes the second axis of any weight for its inputs, here the outputs of a group.
-Parameters parameters(const TransposedConvolution& op, const Shape& input) {
-  const int64_t out = op.out_channels / op.groups;
-  return weight_and_bias(weight_shape(input.channels, out, op.kernel), out * product(op.kernel),
-                         op.bias, op.out_channels);
-}
-
-Parameters parameters(const Linear& op, const Shape& input) {
-  return weight_and_bias({op.out_features, input.channels}, input.channels, op.bias,
-                         op.out_features);
-}
-
-Parameters parameters(const GroupNorm&, const Shape& input) {
-  return scale_and_shift(input.channels);
-}
-
-Parameters parameters(const BatchNorm&, const Shape& input) {
-  Parameters result = scale_and_shift(input.channels);
-  result.push_back({.name = "running_mean", .shape = {input.channels}, .trainable = false});
-  result.push_back(
-      {.name = "running_var", .shape = {input.channels}, .init = Init::ones, .trainable = false});
-  return result;
-}
-
-template <typename Op>
-Parameters parameters(const Op&, const Shape&) {
-  return {};
-}
-
-Parameters named_parameters(const std::string& node, const Operator& op, const Shape& input) {
-  Parameters result =
-      std::visit([&](const auto& alternative) { return parameters(alternative, input); }, op);
-  for (Parameter& parameter : result) parameter.name = node + "." + parameter.name;
-  return result;
-}
-
-/// What a node cannot do with its inputs, before the reason.
+/// Says what a node cannot do with its inputs, before the reason.
 std::string complaint(const std::string& node, const Operator& op, const std::string& inputs) {
-  if (std::holds_alternative<Add>(op)) return inputs + " cannot be added";
-  if (std::holds_alternative<Concat>(op)) return inputs + " cannot be concatenated";
+  if (const std::string_view combined = properties(op).combined; !combined.empty())
+    return fmt::format("{} cannot be {}", inputs, combined);
   return fmt::format("{} ({}) cannot read {}", node, kind(op), inputs);
 }
 
@@ -94,13 +24,17 @@ std::string describe(const std::vector<const Node*>& inputs) {
   return fmt::format("{}", fmt::join(texts, " and "));
 }
 
+Shapes shapes_of(const std::vector<const Node*>& nodes) {
+  Shapes shapes;
+  shapes.reserve(nodes.size());
+  for (const Node* node : nodes) shapes.push_back(node->shape);
+  return shapes;
+}
+
 Shape shape_of_result(const std::string& name, const Operator& op,
                       const std::vector<const Node*>& inputs) {
-  std::vector<Shape> shapes;
-  shapes.reserve(inputs.size());
-  for (const Node* node : inputs) shapes.push_back(node->shape);
   try {
-    return result_shape(op, shapes);
+    return result_shape(op, shapes_of(inputs));
   } catch (const UsageError& reason) {
     throw UsageError(fmt::format("{}: {}", complaint(name, op, describe(inputs)), reason.what()));
   }
@@ -108,25 +42,22 @@ Shape shape_of_result(const std::string& name, const Operator& op,
 
 }  // namespace
 
-int64_t Parameter::elements() const {
-  return product(shape);
-}
-
 Graph::Graph(const Shape& image) {
   const Input op{image};
   nodes_.push_back({.name = "input", .op = op, .shape = result_shape(op, {})});
+  node_names_.insert("input");
 }
 
 void Graph::begin_cell(const std::string& name) {
-  validate(std::ranges::find(cells_, name) == cells_.end(), "two cells are named {}", name);
+  validate(cell_names_.insert(name).second, "two cells are named {}", name);
   cells_.push_back(name);
 }
 
-Value Graph::add(const std::string& name, const Operator& op, const std::vector<Value>& inputs) {
+Value Graph::add(const std::string& name, const Operator& op, const std::vector<Value>& inputs,
+                 const std::vector<ParameterChoice>& parameters) {
   validate(!cells_.empty(), "node {} has no cell; begin one first", name);
   const std::string full_name = cells_.back() + "." + name;
-  validate(std::ranges::find(nodes_, full_name, &Node::name) == nodes_.end(),
-           "two nodes are named {}", full_name);
+  validate(!node_names_.contains(full_name), "two nodes are named {}", full_name);
   validate(!inputs.empty(), "{} ({}) has no input", full_name, kind(op));
 
   const int id = static_cast<int>(nodes_.size());
@@ -139,17 +70,83 @@ Value Graph::add(const std::string& name, const Operator& op, const std::vector<
     sources.push_back(&nodes_[value.id]);
   }
   node.shape = shape_of_result(full_name, op, sources);
-  node.parameters = named_parameters(full_name, op, sources.front()->shape);
+  node.weights = choose_weights(full_name, mpi4dl::parameters(op, shapes_of(sources)), parameters);
+  for (const NodeWeight& weight : node.weights)
+    for (const Parameter& parameter : weight.parameters()) {
+      share(full_name, parameter);
+      node.parameters.push_back(parameter);
+    }
+  operations_ += static_cast<double>(flops(*this, node, positions(node.shape.space)));
+  validate(operations_ <= kMostOperations,
+           "the graph up to {} would take {:.3g} operations an image", full_name, operations_);
+  node_names_.insert(full_name);
   nodes_.push_back(std::move(node));
   return {id};
 }
 
+std::vector<NodeWeight> Graph::choose_weights(const std::string& node,
+                                              const std::vector<Parameter>& parameters,
+                                              const std::vector<ParameterChoice>& choices) {
+  validate(choices.size() <= parameters.size(), "{} has {} parameters, and {} are named", node,
+           parameters.size(), choices.size());
+  std::vector<NodeWeight> weights;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    weights.push_back(
+        choose(node, parameters[i], i < choices.size() ? choices[i] : ParameterChoice{}));
+  return weights;
+}
+
+/// Remembers a parameter, or throws where nodes before have another one of its name.
+void Graph::share(const std::string& node, const Parameter& parameter) {
+  const auto [first, is_new] = parameters_.emplace(parameter.name, parameter);
+  validate(is_new || first->second.shape == parameter.shape,
+           "{} cannot share parameter {}: it is {} there and {} here", node, parameter.name,
+           to_string(first->second.shape), to_string(parameter.shape));
+  validate(is_new || first->second.kind == parameter.kind,
+           "{} cannot share parameter {}: one of them is frozen or a statistic", node,
+           parameter.name);
+  validate(is_new || !parameter.statistic(),
+           "{} cannot share parameter {}: statistics belong to one node", node, parameter.name);
+}
+
 int64_t Graph::parameter_count() const {
   int64_t count = 0;
-  for (const Node& node : nodes_)
-    for (const Parameter& parameter : node.parameters)
-      if (parameter.trainable) count += parameter.elements();
+  for (const auto& [name, parameter] : parameters_)
+    if (parameter.trained()) count += parameter.elements();
   return count;
+}
+
+std::vector<Parameter> distinct_parameters(const Graph& graph, const std::vector<int>& nodes) {
+  std::vector<Parameter> found;
+  std::set<std::string> names;
+  for (const int id : nodes)
+    for (const Parameter& parameter : graph.node(id).parameters)
+      if (names.insert(parameter.name).second) found.push_back(parameter);
+  return found;
+}
+
+std::vector<NodeWeight> distinct_formulas(const Graph& graph, const std::vector<int>& nodes) {
+  std::vector<NodeWeight> found;
+  for (const int id : nodes)
+    for (const NodeWeight& weight : graph.node(id).weights)
+      if (weight.formula &&
+          std::ranges::find(found, weight.formula, &NodeWeight::formula) == found.end())
+        found.push_back(weight);
+  return found;
+}
+
+int64_t flops(const Graph& graph, const Node& node, int64_t pixels) {
+  const Shape& input = node.inputs.empty() ? node.shape : graph.node(node.inputs.front()).shape;
+  return flops(node.op, {.input = input,
+                         .result = node.shape,
+                         .inputs = static_cast<int64_t>(node.inputs.size()),
+                         .pixels = pixels});
+}
+
+int64_t flops_per_image(const Graph& graph) {
+  int64_t sum = 0;
+  for (const Node& node : graph.nodes()) sum += flops(graph, node, positions(node.shape.space));
+  return sum;
 }
 
 }  // namespace mpi4dl

@@ -1,75 +1,112 @@
 #include "graph/operators.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <algorithm>
+
+#include "base/error.hpp"
 
 namespace mpi4dl {
 namespace {
 
-const char* name(const Input&) {
-  return "input";
+// Far beyond any image, and small enough that sums and products of a few of them fit into int64_t.
+constexpr double kMostElements = 0x1p46;
+constexpr int64_t kLargestOption = int64_t{1} << 30;  // of options and axes
+constexpr size_t kMostInputs = 1 << 16;
+
+double positions_of(const Extents& lengths) {
+  double product = 1;
+  for (const int64_t length : lengths) product *= static_cast<double>(length);
+  return product;
 }
-const char* name(const Convolution&) {
-  return "convolution";
+
+void check_number(std::string_view option, int64_t value) {
+  validate(value >= -kLargestOption && value <= kLargestOption, "its {} of {} is too large", option, value);
 }
-const char* name(const TransposedConvolution&) {
-  return "transposed convolution";
+void check_number(std::string_view option, const Extents& values) {
+  for (const int64_t value : values) check_number(option, value);
 }
-const char* name(const BatchNorm&) {
-  return "batch norm";
+void check_number(std::string_view option, const Shape& shape) {
+  check_number(option, shape.channels);
+  check_number(option, shape.space);
 }
-const char* name(const GroupNorm&) {
-  return "group norm";
+template <typename T>
+void check_number(std::string_view /*option*/, const T& /*no size*/) {}
+
+/// Throws where the result could not be computed from options: they may come from files too.
+void check_options(const Operator& op, const Shapes& inputs) {
+  validate(inputs.size() <= kMostInputs, "it reads {} values", inputs.size());
+  std::visit(
+      []<typename Op>(const Op& its) {
+        std::apply(
+            [&](const auto&... field) { (check_number(field.name, its.*field.member), ...); },
+            Op::kFields);
+      },
+      op);
 }
-const char* name(const Relu&) {
-  return "relu";
-}
-const char* name(const MaxPool&) {
-  return "max pooling";
-}
-const char* name(const AvgPool&) {
-  return "average pooling";
-}
-const char* name(const GlobalAvgPool&) {
-  return "global average pooling";
-}
-const char* name(const Upsample&) {
-  return "upsampling";
-}
-const char* name(const Add&) {
-  return "add";
-}
-const char* name(const Concat&) {
-  return "concat";
-}
-const char* name(const Flatten&) {
-  return "flatten";
-}
-const char* name(const Linear&) {
-  return "linear";
-}
-const char* name(const Dropout&) {
-  return "dropout";
-}
-const char* name(const Identity&) {
-  return "identity";
+
+/// Throws where elements or operations cannot be counted: sizes may come from files.
+void check_countable(const Operator& op, const Shapes& inputs, const Shape& result) {
+  check_number("size", result.space);
+  const double elements = static_cast<double>(result.channels) * positions_of(result.space);
+  validate(elements <= kMostElements, "it would have {:.3g} elements", elements);
+  double most = 1;  // operations for an element
+  for (const Shape& shape : inputs) most = std::max(most, static_cast<double>(shape.channels));
+  std::visit(
+      [&]<typename Op>(const Op& its) {
+        if constexpr (HasKernel<Op>) most *= positions_of(its.kernel);
+      },
+      op);
+  validate(elements * most <= kMostOperations, "it would take {:.3g} operations", elements * most);
 }
 
 }  // namespace
 
-int64_t Shape::elements() const {
-  int64_t product = channels;
-  for (const int64_t length : space) product *= length;
-  return product;
-}
-
-std::string to_string(const Shape& shape) {
-  if (!shape.spatial()) return fmt::format("{}", shape.channels);
-  return fmt::format("{}x{}", shape.channels, fmt::join(shape.space, "x"));
-}
-
 std::string kind(const Operator& op) {
-  return std::visit([](const auto& alternative) { return name(alternative); }, op);
+  return std::visit([]<typename Op>(const Op&) { return std::string(Op::kName); }, op);
+}
+
+const Properties& properties(const Operator& op) {
+  return std::visit([]<typename Op>(const Op&) -> const Properties& { return Op::kProperties; },
+                    op);
+}
+
+Shape result_shape(const Operator& op, const Shapes& inputs) {
+  check_options(op, inputs);
+  const Shape shape = std::visit([&](const auto& its) { return its.result(inputs); }, op);
+  check_countable(op, inputs, shape);
+  return shape;
+}
+
+Interval needed_rows(const Operator& op, const Rows& rows) {
+  if (rows.outputs.empty()) return {};
+  return std::visit([&](const auto& its) { return its.need(rows); }, op);
+}
+
+std::vector<Window> windows(const Operator& op, int spatial_axes) {
+  return std::visit(
+      [&]<typename Op>(const Op& its) -> std::vector<Window> {
+        if constexpr (Windowed<Op>) {
+          return all_windows(its, spatial_axes);
+        } else {
+          return {};
+        }
+      },
+      op);
+}
+
+std::vector<Parameter> parameters(const Operator& op, const Shapes& inputs) {
+  return std::visit([&](const auto& its) { return its.parameters(inputs); }, op);
+}
+
+int64_t flops(const Operator& op, const NodeWork& work) {
+  return std::visit([&](const auto& its) { return its.flops(work); }, op);
+}
+
+ForwardMemory forward_memory(const Operator& op, const TilePlacement& place) {
+  return std::visit([&](const auto& its) { return its.forward_memory(place); }, op);
+}
+
+BackwardMemory backward_memory(const Operator& op, const TilePlacement& place) {
+  return std::visit([&](const auto& its) { return its.backward_memory(place); }, op);
 }
 
 }  // namespace mpi4dl

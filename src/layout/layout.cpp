@@ -23,20 +23,20 @@ const std::map<std::string, Kind> kKinds{{"layer", {false, false}},
                                          {"gems", {false, true}},
                                          {"gems-spatial", {true, true}}};
 
-/// "2x2", "4" (tiles, most square), "b:2" (batch parts) or "b:2x1x2" (both).
+/// Reads "2x2", "4" (tiles, most square), "b:2" (batch parts) or "b:2x1x2" (both).
 Grid parse_stage(const std::string& text) {
   static const std::regex form(
       "(?:b:([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5})x([1-9][0-9]{0,5}))?)|"
       "([1-9][0-9]{0,5})(?:x([1-9][0-9]{0,5}))?");
   std::smatch match;
   validate(std::regex_match(text, match, form),
-           "'{}' in --stages is not a stage; use rows x columns such as 2x2, a number of tiles, "
+           "'{}' is not a stage; use rows x columns such as 2x2, a number of tiles, "
            "or b:2 for batch parts",
            text);
   const auto number = [&](int group) { return match[group].matched ? std::stoi(match[group]) : 1; };
   if (match[1].matched) return {number(1), number(2), number(3)};
   if (match[5].matched) return {1, number(4), number(5)};
-  return slice("square", number(4));
+  return make_grid("square", number(4));
 }
 
 std::vector<Grid> parse_stages(const std::string& text) {
@@ -63,34 +63,33 @@ int tiles_of(const ParallelOptions& options, int stage) {
 
 void check_no_tiles(const ParallelOptions& options) {
   const std::string parts = fmt::format("{}", fmt::join(options.spatial_parts, ","));
-  for (const auto& [flag, given, unasked] :
-       {std::tuple{"--num-spatial-parts", parts, parts.empty() || parts == std::to_string(kTiles)},
-        std::tuple{"--slice-method", options.slice_method, options.slice_method == "square"}})
+  for (const auto& [asked, unasked] :
+       {std::pair{parts + " spatial parts", parts.empty() || parts == std::to_string(kTiles)},
+        std::pair{"slice method " + options.slice_method, options.slice_method == "square"}})
     validate(unasked,
-             "{} {} is about tiles, but no stage has any; runs with --spatial-size 1 and "
-             "--num-spatial-parts do, such as those in benchmarks/spatial_parallelism",
-             flag, given);
+             "no stage has tiles, so there is no use for {}; runs with spatial size 1 and spatial "
+             "parts have them, such as those in benchmarks/spatial_parallelism",
+             asked);
 }
 
 std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
   const int spatial = number_of_spatial_stages(options);
   const int splits = options.split_size > 0 ? options.split_size : std::max(1, spatial + 1);
-  validate(spatial <= splits, "--spatial-size {} is more than --split-size {}; use at most {}",
-           spatial, splits, splits);
+  validate(spatial <= splits, "spatial size {} is more than split size {}; use at most {}", spatial,
+           splits, splits);
   if (spatial == 0) check_no_tiles(options);
-  validate(
-      options.spatial_parts.size() <= 1 ||
-          static_cast<int>(options.spatial_parts.size()) == spatial,
-      "--num-spatial-parts {} names {} stages, but --spatial-size is {}; give one number or {}",
-      fmt::join(options.spatial_parts, ","), options.spatial_parts.size(), spatial, spatial);
+  validate(options.spatial_parts.size() <= 1 ||
+               static_cast<int>(options.spatial_parts.size()) == spatial,
+           "spatial parts {} name {} stages, but the spatial size is {}; give one number or {}",
+           fmt::join(options.spatial_parts, ","), options.spatial_parts.size(), spatial, spatial);
   validate(options.local_dp == 1 || spatial < splits,
-           "--local-DP {} is about stages without tiles, but --spatial-size {} gives tiles to all "
-           "of them; use a larger --split-size",
+           "local DP {} is about stages without tiles, but spatial size {} gives tiles to all of "
+           "them; use a larger split size",
            options.local_dp, spatial);
   std::vector<Grid> stages;
   for (int stage = 0; stage < splits; ++stage) {
     if (stage < spatial) {
-      stages.push_back(slice(options.slice_method, tiles_of(options, stage)));
+      stages.push_back(make_grid(options.slice_method, tiles_of(options, stage)));
     } else {
       stages.push_back({.batch = options.local_dp});
     }
@@ -98,7 +97,8 @@ std::vector<Grid> stages_from_flags(const ParallelOptions& options) {
   return stages;
 }
 
-/// Tiles get a rank behind them for the layers whose images are small, unless the user decides.
+/// Returns whether tiles get a rank behind them for the layers whose images are small: unless the
+/// user decides.
 bool adds_a_stage(const ParallelOptions& options) {
   return options.split_size == 0 && number_of_spatial_stages(options) == 1;
 }
@@ -108,10 +108,19 @@ std::vector<Grid> grids(const ParallelOptions& options) {
                                 : parse_stages(options.stages);
 }
 
+/// Returns the ranks of each stage, such as 4 + 1, or 4 + 19 x 1 where there are many.
 std::string arithmetic(const std::vector<Grid>& stages) {
-  std::vector<int> sizes;
-  for (const Grid& grid : stages) sizes.push_back(grid.size());
-  return fmt::format("{}", fmt::join(sizes, " + "));
+  constexpr size_t kMany = 9;
+  std::vector<std::string> terms;
+  for (auto stage = stages.begin(), next = stage; stage != stages.end(); stage = next) {
+    const int ranks = stage->size();
+    ++next;
+    if (stages.size() > kMany)
+      next = std::find_if(next, stages.end(), [&](const Grid& g) { return g.size() != ranks; });
+    const auto alike = next - stage;
+    terms.push_back(alike == 1 ? std::to_string(ranks) : fmt::format("{} x {}", alike, ranks));
+  }
+  return fmt::format("{}", fmt::join(terms, " + "));
 }
 
 }  // namespace
@@ -120,22 +129,22 @@ ParallelOptions with_defaults(ParallelOptions options) {
   if (options.parallelism.empty()) return options;
   const auto kind = kKinds.find(options.parallelism);
   validate(kind != kKinds.end(),
-           "unknown --parallelism '{}'; use layer, spatial, gems or gems-spatial",
+           "unknown parallelism '{}'; use layer, spatial, gems or gems-spatial",
            options.parallelism);
   const auto [tiles, both_ways] = kind->second;
-  validate(options.stages.empty(), "--stages {} and --parallelism {} exclude each other",
+  validate(options.stages.empty(), "the list of stages {} and parallelism {} exclude each other",
            options.stages, options.parallelism);
   validate(both_ways || !options.gems,
-           "--gems is about two directions, but --parallelism {} has one; the benchmarks in "
+           "GEMS is about two directions, but parallelism {} has one; the benchmarks in "
            "benchmarks/{} have two",
            options.parallelism,
            tiles ? "gems_master_with_spatial_parallelism" : "gems_master_model");
   validate(tiles || options.spatial_size <= 1,
-           "--spatial-size {} is about tiles, but --parallelism {} has none; the benchmarks in "
+           "spatial size {} is about tiles, but parallelism {} has none; the benchmarks in "
            "benchmarks/spatial_parallelism have them",
            options.spatial_size, options.parallelism);
   validate(!tiles || options.spatial_size != 0,
-           "--spatial-size 0 leaves --parallelism {} without tiles; the benchmarks in "
+           "spatial size 0 leaves parallelism {} without tiles; the benchmarks in "
            "benchmarks/layer_parallelism have none",
            options.parallelism);
   if (options.split_size == 0) options.split_size = kSplits;
@@ -147,7 +156,7 @@ ParallelOptions with_defaults(ParallelOptions options) {
 
 Layout::Layout(const ParallelOptions& options, int ranks)
     : Layout(ranks, grids(options), with_defaults(options).gems,
-             adds_a_stage(options) ? "; or give --split-size 1 to keep all layers on "
+             adds_a_stage(options) ? "; or use split size 1 to keep all layers on "
                                      "the tiles"
                                    : "") {}
 

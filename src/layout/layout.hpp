@@ -7,9 +7,9 @@
 
 namespace mpi4dl {
 
-/// The flags that say how a model is spread over ranks, in the vocabulary of MPI4DL.
+/// Holds the flags that say how a model is spread over ranks, in the vocabulary of MPI4DL.
 struct ParallelOptions {
-  /// What a benchmark of MPI4DL runs, with its defaults: layer, spatial, gems or gems-spatial.
+  /// Names a benchmark of MPI4DL to run with its defaults: layer, spatial, gems or gems-spatial.
   /// Empty: what the other flags say.
   std::string parallelism = {};
   int split_size = 0;     ///< stages; 0: 1 on one rank, 2 where there are spatial parts
@@ -22,11 +22,12 @@ struct ParallelOptions {
   bool gems = false;
 };
 
-/// Complete where `parallelism` says what the flags leave open. Throws UsageError where a flag asks
-/// for what that kind of run does not have; a flag that says what is the default anyway may stay.
+/// Returns options in which `parallelism` says what the flags leave open. Throws UsageError where a
+/// flag asks for what that kind of run does not have; a flag that says what is the default anyway
+/// may stay.
 ParallelOptions with_defaults(ParallelOptions options);
 
-/// What a rank is in one direction.
+/// Says what a rank is in one direction.
 struct Role {
   int replica = 0;
   int direction = 0;
@@ -36,8 +37,8 @@ struct Role {
   bool operator==(const Role&) const = default;
 };
 
-/// Who does what: replicas of a model-parallel group, whose ranks are the tiles of stage 0, then
-/// those of stage 1, and so on. With GEMS, direction 1 uses the same ranks mirrored.
+/// Says who does what: replicas of a model-parallel group, whose ranks are the tiles of stage 0,
+/// then those of stage 1, and so on. With GEMS, direction 1 uses the same ranks mirrored.
 ///
 ///     stages 2x2, 1 on 5 ranks    direction 0:  [0 1 2 3] [4]
 ///                                 direction 1:  [4 3 2 1] [0]
@@ -45,7 +46,7 @@ class Layout {
  public:
   /// Throws UsageError, with the arithmetic and the right -np, where the ranks do not fit.
   Layout(const ParallelOptions& options, int ranks);
-  /// `way_out`: what else a user may do, for the end of that sentence.
+  /// Does likewise. `way_out`: what else a user may do, for the end of that sentence.
   Layout(int ranks, std::vector<Grid> stages, bool gems = false, const std::string& way_out = "");
 
   const std::vector<Grid>& stages() const { return stages_; }
@@ -53,11 +54,11 @@ class Layout {
   int replicas() const { return replicas_; }
   int directions() const { return directions_; }
 
-  /// The roles of a rank, one per direction.
+  /// Returns the roles of a rank, one per direction.
   std::vector<Role> roles(int rank) const;
-  /// The rank with this role.
+  /// Returns the rank with this role.
   int rank(const Role& role) const;
-  /// All ranks of a stage, in the order of its grid.
+  /// Returns all ranks of a stage, in the order of its grid.
   std::vector<int> stage_ranks(int replica, int direction, int stage) const;
 
  private:

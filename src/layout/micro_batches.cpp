@@ -9,11 +9,11 @@ namespace mpi4dl {
 
 std::vector<MicroBatch> micro_batches(const BatchShape& shape, int replica) {
   validate(shape.parts <= shape.batch,
-           "a batch of {} images has no {} micro-batches; use --parts {} or less", shape.batch,
-           shape.parts, shape.batch);
+           "a batch of {} images has no {} micro-batches; use at most {}", shape.batch, shape.parts,
+           shape.batch);
   std::vector<MicroBatch> batches;
-  for (int turn = 0; turn < shape.times; ++turn) {
-    const int64_t first = (int64_t{replica} * shape.times + turn) * shape.batch;
+  for (int round = 0; round < shape.times; ++round) {
+    const int64_t first = (int64_t{replica} * shape.times + round) * shape.batch;
     for (int index = 0; index < shape.parts; ++index) {
       const Interval images = part(shape.batch, index, shape.parts);
       MicroBatch& batch = batches.emplace_back(images.length());

@@ -10,7 +10,7 @@ namespace {
 
 enum class Op { none, avg3, pool3, maxpool2, conv1x1, conv3x3, conv1x7_7x1 };
 
-/// An operator and the state that it reads.
+/// Names an operator and the state that it reads.
 struct Edge {
   int state;
   Op op;
@@ -50,7 +50,8 @@ Convolution conv(int64_t out, const Extents& kernel, const Extents& stride = {1,
           .bias = false};
 }
 
-/// ReLU, convolution, batch norm, once for each convolution; numbered where there are several.
+/// Adds ReLU, convolution and batch norm, once for each convolution; numbered where there are
+/// several.
 Value relu_conv_bn(Graph& graph, const std::string& prefix, const std::vector<Convolution>& convs,
                    Value x) {
   const auto name = [&](const char* layer, size_t i) {
@@ -104,14 +105,14 @@ Value add_op(Graph& graph, const std::string& prefix, Op op, int64_t stride, Val
   throw Error("unknown operator of an AmoebaNet cell");
 }
 
-/// What the next cell reads, and how wide it is.
+/// Holds what the next cell reads, and how wide it is.
 struct Progress {
   Value previous, before_previous;
   int64_t channels;
   bool after_reduction = false;
 };
 
-/// The older input brought to the size and channels of the newer one.
+/// Returns the older input, brought to the size and channels of the newer one.
 Value second_state(Graph& graph, const Progress& at) {
   const Value x = at.before_previous;
   if (at.after_reduction) return factorized_reduce(graph, "s2.", at.channels, x);

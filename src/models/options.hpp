@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// Everything a model's definition may depend on; each model reads what concerns it.
+/// Holds everything a model's definition may depend on; each model reads what concerns it.
 struct ModelOptions {
   std::string name = "resnet";
   int64_t channels = 3;
@@ -25,7 +25,8 @@ struct ModelOptions {
   int64_t num_filters = 416;
 };
 
-/// The valid values around a wrong one, where those are first, first + step, ...: "92 and 101".
+/// Returns the valid values around a wrong one, where those are first, first + step, ...: "92 and
+/// 101".
 std::string nearest_valid(int64_t wrong, int64_t first, int64_t step);
 
 }  // namespace mpi4dl

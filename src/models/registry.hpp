@@ -11,10 +11,11 @@ namespace mpi4dl {
 
 using ModelBuilder = std::function<Graph(const ModelOptions&)>;
 
-/// The graph of the model `options.name`; throws UsageError where the options do not fit it.
+/// Returns the graph of the model `options.name`; throws UsageError where the options do not fit
+/// it.
 Graph build_model(const ModelOptions& options);
 
-/// The names that build_model knows, in alphabetical order.
+/// Returns the names that build_model knows, in alphabetical order.
 std::vector<std::string> model_names();
 
 /// Makes a user's own model known by name, for this process; a name is given only once.

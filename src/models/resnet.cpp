@@ -18,7 +18,7 @@ Convolution conv(int64_t out, int64_t kernel, int64_t stride = 1) {
           .padding = {kernel / 2, kernel / 2}};
 }
 
-/// Batch norm, ReLU, convolution.
+/// Adds batch norm, ReLU and a convolution.
 Value pre_activated(Graph& graph, const std::string& part, const Convolution& convolution,
                     Value x) {
   x = graph.add(part + ".bn", BatchNorm{}, {x});
@@ -26,7 +26,7 @@ Value pre_activated(Graph& graph, const std::string& part, const Convolution& co
   return graph.add(part + ".conv", convolution, {x});
 }
 
-/// Convolution and batch norm.
+/// Adds a convolution and batch norm.
 Value normalised(Graph& graph, const std::string& part, const Convolution& convolution, Value x) {
   x = graph.add(part + ".conv", convolution, {x});
   return graph.add(part + ".bn", BatchNorm{}, {x});
@@ -66,13 +66,13 @@ Value block_v2(Graph& graph, const Block& block, Value x) {
   return graph.add("add", Add{}, {x, y});
 }
 
-/// The mean of 8x8 windows as in the original, or of the whole map.
+/// Adds the mean of 8x8 windows as in the original, or of the whole map.
 Value pool(Graph& graph, const ModelOptions& options, Value x) {
   if (options.global_pool_head) return graph.add("pool", GlobalAvgPool{}, {x});
   const Shape& map = graph.shape(x);
   validate(std::ranges::min(map.space) >= kHeadWindow,
            "head.pool averages {0}x{0} windows, but its input is only {1}: use images of at least "
-           "29x29 or --global-pool-head",
+           "29x29 or a global pool head",
            kHeadWindow, to_string(map));
   x = graph.add("pool", AvgPool{.kernel = {kHeadWindow, kHeadWindow}}, {x});
   return graph.add("flatten", Flatten{}, {x});

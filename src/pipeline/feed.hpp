@@ -9,12 +9,12 @@
 
 namespace mpi4dl {
 
-/// What the two ends of a pipeline need from outside.
+/// Gives the two ends of a pipeline what they need from outside.
 struct Feed {
-  /// The pixels of a box of a micro-batch, whose batch axis counts its images.
+  /// Returns the pixels of a box of a micro-batch, whose batch axis counts its images.
   std::function<at::Tensor(const MicroBatch& images, const Box& box)> pixels;
-  /// Takes logits, a box of the micro-batch's, and returns the gradient of the loss with respect to
-  /// them; without a backward, nothing.
+  /// Takes logits, or another output: the box of the micro-batch's that this rank owns, perhaps
+  /// nothing. Returns the gradient of the loss with respect to them; without a backward, nothing.
   std::function<at::Tensor(const MicroBatch& images, const Patch& logits)> loss_gradient;
 };
 

@@ -4,19 +4,20 @@
 
 namespace mpi4dl {
 
-Pipeline::Pipeline(std::vector<PipelinePlan> plans, const Team& team,
+Pipeline::Pipeline(std::vector<PipelinePlan> plans, const ProcessGroups& groups,
                    const StageParameters& parameters, const StageOptions& options)
     : plans_(std::move(plans)) {
-  for (const Crew& crew : team.crews()) {
-    stage_of_.push_back(crew.role.stage);
+  for (const StageGroups& direction : groups.directions()) {
+    stage_of_.push_back(direction.role.stage);
     stages_.push_back(
-        std::make_unique<Stage>(plans_, crew, *parameters.at(crew.role.stage), options));
+        std::make_unique<Stage>(plans_, direction, *parameters.at(direction.role.stage), options));
   }
 }
 
 void Pipeline::run(const Schedule& schedule, const std::vector<MicroBatch>& batches,
                    const StepContext& step, const GradientsReady& ready) {
   const std::vector<bool> last = last_backwards(schedule);
+  for (auto& stage : stages_) stage->compute_weights();
   for (size_t i = 0; i < schedule.size(); ++i) {
     const Action& action = schedule[i];
     expect(action, batches);
@@ -51,7 +52,7 @@ void Pipeline::expect(const Action& action, const std::vector<MicroBatch>& batch
   }
 }
 
-/// Which actions are the last backward through a stage: both directions may share one.
+/// Says which actions are the last backward through a stage; both directions may share one.
 std::vector<bool> Pipeline::last_backwards(const Schedule& schedule) const {
   std::vector<bool> last(schedule.size(), false);
   std::set<int> seen;

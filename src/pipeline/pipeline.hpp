@@ -6,24 +6,24 @@
 #include <vector>
 
 #include "layout/layout.hpp"
-#include "pipeline/schedule.hpp"
 #include "pipeline/stage.hpp"
 #include "pipeline/stage_parameters.hpp"
+#include "simulate/schedule.hpp"
 
 namespace mpi4dl {
 
-/// Called during the last backward of a step, when the gradients of a cell are complete on this
+/// Is called during the last backward of a step, when the gradients of a cell are complete on this
 /// rank: their sum over ranks can start while earlier cells still compute.
 using GradientsReady = std::function<void(int stage, int cell)>;
 
-/// The engine: runs any schedule on this rank's stages, one for each direction.
+/// Runs any schedule on this rank's stages, one for each direction.
 class Pipeline {
  public:
-  /// `parameters`: of each stage that this rank holds. Collective over the world.
-  Pipeline(std::vector<PipelinePlan> plans, const Team& team, const StageParameters& parameters,
-           const StageOptions& options);
+  /// Takes the parameters of each stage that this rank holds. Collective over the world.
+  Pipeline(std::vector<PipelinePlan> plans, const ProcessGroups& groups,
+           const StageParameters& parameters, const StageOptions& options);
 
-  /// Collective over the replica, as is each call below.
+  /// Runs a schedule. Collective over the replica, as is each call below.
   void run(const Schedule& schedule, const std::vector<MicroBatch>& batches,
            const StepContext& step, const GradientsReady& ready);
 
@@ -35,7 +35,8 @@ class Pipeline {
   std::optional<int> find_bad_cell(const Schedule& schedule, const std::vector<MicroBatch>& batches,
                                    StepContext step);
 
-  /// What this rank's stage of a direction reads of a micro-batch's images; empty if nothing.
+  /// Returns what this rank's stage of a direction reads of a micro-batch's images; empty if
+  /// nothing.
   Box image_box(int direction, int64_t images) const;
 
  private:

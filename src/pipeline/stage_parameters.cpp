@@ -15,12 +15,12 @@ std::vector<int> nodes_of(const Graph& graph, const CellRange& cells) {
 }  // namespace
 
 StageParameters make_parameters(const Graph& graph, const std::vector<CellRange>& cells,
-                                const Team& team, c10::ScalarType type, uint64_t seed) {
+                                const ProcessGroups& groups, c10::ScalarType type, uint64_t seed) {
   StageParameters all;
-  for (const auto& [stage, holders] : team.holders())
+  for (const auto& [stage, group] : groups.data_parallel())
     all[stage] = std::make_unique<Parameters>(
-        graph, nodes_of(graph, cells.at(stage)), type, seed,
-        holders.size() > 1 ? holders.context().shared_memory : nullptr);
+        graph, nodes_of(graph, cells.at(stage)), type, seed, group.context().backend,
+        group.size() > 1 ? group.context().shared_memory : nullptr);
   return all;
 }
 

@@ -4,17 +4,17 @@
 #include <memory>
 #include <vector>
 
-#include "ops/parameters.hpp"
-#include "pipeline/team.hpp"
+#include "execute/parameters.hpp"
+#include "pipeline/process_groups.hpp"
 #include "plan/stage_plan.hpp"
 
 namespace mpi4dl {
 
-/// The parameters of each stage that a rank holds.
+/// Maps each stage of a rank to its parameters.
 using StageParameters = std::map<int, std::unique_ptr<Parameters>>;
 
-/// Those of a seed. `cells`: of each stage.
+/// Makes the parameters that this rank holds, by the seed. `cells` are those of each stage.
 StageParameters make_parameters(const Graph& graph, const std::vector<CellRange>& cells,
-                                const Team& team, c10::ScalarType type, uint64_t seed);
+                                const ProcessGroups& groups, c10::ScalarType type, uint64_t seed);
 
 }  // namespace mpi4dl

@@ -11,6 +11,9 @@
 namespace mpi4dl {
 namespace {
 
+/// Is the extent of values without pixels, whose work is too small to count apart.
+constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
+
 void check_enough_cells(const Graph& graph, size_t stages) {
   validate(stages <= graph.cells().size(), "a model of {} cells cannot be split into {} stages",
            graph.cells().size(), stages);
@@ -18,29 +21,23 @@ void check_enough_cells(const Graph& graph, size_t stages) {
 
 }  // namespace
 
-CellWork::CellWork(const Graph& graph)
-    : before_(graph.cells().size() + 1, 0),
-      smallest_(graph.cells().size(),
-                {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max()}) {
+CellWork::CellWork(const Graph& graph) : cells_(graph.cells().size()) {
   for (const Node& node : graph.nodes()) {
     const Extents& space = node.shape.space;
-    const int64_t pixels =
-        std::accumulate(space.begin(), space.end(), int64_t{1}, std::multiplies<>());
-    before_[node.cell + 1] += static_cast<double>(flops(graph, node, pixels));
-    if (space.empty()) continue;
-    Extent& cell = smallest_[node.cell];
-    cell = {std::min(cell.rows, space[space.size() - 2]), std::min(cell.cols, space.back())};
+    Extent extent{kAnyNumber, kAnyNumber};
+    if (!space.empty()) extent = {space[space.size() - 2], space.back()};
+    cells_[node.cell][extent] += static_cast<double>(flops(graph, node, positions(space)));
   }
-  std::partial_sum(before_.begin(), before_.end(), before_.begin());
 }
 
 double CellWork::of(const CellRange& cells, const Grid& grid) const {
-  constexpr double kUnfit = 1e30;
-  const auto unfit = std::count_if(
-      smallest_.begin() + cells.first, smallest_.begin() + cells.last,
-      [&](const Extent& cell) { return cell.rows < grid.rows || cell.cols < grid.cols; });
-  return (before_[cells.last] - before_[cells.first]) / grid.size() +
-         kUnfit * static_cast<double>(unfit);
+  double shared = 0, joined = 0;
+  for (int cell = cells.first; cell < cells.last; ++cell)
+    for (const auto& [extent, flops] : cells_[cell]) {
+      const bool fits = extent.rows >= grid.rows && extent.cols >= grid.cols;
+      (fits ? shared : joined) += flops;
+    }
+  return shared / grid.size() + joined / grid.batch;
 }
 
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages) {
@@ -74,10 +71,12 @@ std::vector<CellRange> given_balance(const Graph& graph, const std::vector<Grid>
   check_enough_cells(graph, stages.size());
   const int sum = std::accumulate(cells.begin(), cells.end(), 0);
   const bool positive = std::all_of(cells.begin(), cells.end(), [](int c) { return c > 0; });
-  validate(
-      cells.size() == stages.size() && sum == static_cast<int>(graph.cells().size()) && positive,
-      "--balance {} must name {} positive numbers of cells that sum to {}, not {}",
-      fmt::join(cells, ","), stages.size(), graph.cells().size(), sum);
+  validate(cells.size() == stages.size(), "a balance of {} is for {} stage{}, but there {} {}",
+           fmt::join(cells, ","), cells.size(), cells.size() == 1 ? "" : "s",
+           stages.size() == 1 ? "is" : "are", stages.size());
+  validate(sum == static_cast<int>(graph.cells().size()) && positive,
+           "a balance of {} must name {} positive numbers of cells that sum to {}, not {}",
+           fmt::join(cells, ","), stages.size(), graph.cells().size(), sum);
   std::vector<CellRange> ranges;
   int first = 0;
   for (const int count : cells) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <map>
 #include <vector>
 
 #include "geometry/grid.hpp"
@@ -8,28 +10,28 @@
 
 namespace mpi4dl {
 
-/// What runs of cells take.
+/// Tells what runs of cells take.
 class CellWork {
  public:
   explicit CellWork(const Graph& graph);
-  /// FLOPs of each rank if a grid runs these cells. Beyond measure where a layer is smaller than
-  /// the grid: such a cell goes to another stage if there is a way.
+  /// Returns the FLOPs of the busiest rank if a grid runs these cells: its share of all layers but
+  /// those that are smaller than the grid, which the first tile has alone.
   double of(const CellRange& cells, const Grid& grid) const;
 
  private:
   struct Extent {
     int64_t rows, cols;
+    auto operator<=>(const Extent&) const = default;
   };
-  std::vector<double> before_;    // FLOPs of all cells before each one
-  std::vector<Extent> smallest_;  // of the layers of each cell
+  std::vector<std::map<Extent, double>> cells_;  // FLOPs of each cell's layers, by their extents
 };
 
-/// Cells of each stage such that the slowest rank has as few FLOPs as possible: a stage's work is
-/// shared by its ranks. Cells with layers too small for a grid go to another stage where possible.
+/// Returns the cells of each stage such that the slowest rank has as few FLOPs as possible: a
+/// stage's work is shared by its ranks.
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages);
 
-/// The user's own balance: how many cells each stage gets. Throws UsageError where it does not sum
-/// to the number of cells.
+/// Returns the user's own balance: how many cells each stage gets. Throws UsageError where it does
+/// not sum to the number of cells.
 std::vector<CellRange> given_balance(const Graph& graph, const std::vector<Grid>& stages,
                                      const std::vector<int>& cells);
 

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "base/error.hpp"
-#include "graph/geometry.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -20,10 +19,11 @@ bool contains(const std::vector<Box>& outer, const std::vector<Box>& inner) {
 
 void BoundsInference::run() {
   find_nodes();
+  check_image();
   find_joined();
   place_owned();
   walk_backwards();
-  find_passes();
+  find_fused_groups();
 }
 
 void BoundsInference::find_nodes() {
@@ -47,9 +47,9 @@ void BoundsInference::find_nodes() {
   }
 }
 
-bool BoundsInference::fits(int node) const {
+bool BoundsInference::tiled(int node) const {
   const Extents& space = plan_.graph_->node(node).shape.space;
-  if (space.empty()) return true;
+  if (space.empty()) return false;
   return space[space.size() - 2] >= plan_.grid_.rows && space.back() >= plan_.grid_.cols;
 }
 
@@ -62,37 +62,25 @@ bool BoundsInference::sent_on(int node) const {
   return std::ranges::find(plan_.outputs_, node) != plan_.outputs_.end();
 }
 
-bool BoundsInference::only_feeds_joined(int node) const {
-  const auto& consumers = consumers_[node];
-  return !consumers.empty() && !sent_on(node) &&
-         std::all_of(consumers.begin(), consumers.end(),
-                     [this](int id) { return plan_.values_[id].joined; });
-}
-
 void BoundsInference::find_joined() {
-  for (int id = static_cast<int>(consumers_.size()) - 1; id >= 0; --id) {
-    const Node& node = plan_.graph_->node(id);
-    plan_.values_[id].joined =
-        !node.shape.spatial() ||
-        (plan_.runs(id) && !fits(id) && node.parameters.empty() && only_feeds_joined(id));
-  }
+  for (const auto* list : {&plan_.inputs_, &plan_.nodes_})
+    for (const int id : *list) plan_.values_[id].joined = !tiled(id);
 }
 
-void BoundsInference::check_tiles(int node) const {
-  const Node& layer = plan_.graph_->node(node);
-  const Extents& space = layer.shape.space;
-  validate(plan_.values_[node].joined || fits(node),
-           "layer {} is {} pixels high and {} wide, too small for {} rows and {} columns of tiles; "
-           "use fewer spatial parts or a larger image",
-           layer.name, space.empty() ? 0 : space[space.size() - 2],
-           space.empty() ? 0 : space.back(), plan_.grid_.rows, plan_.grid_.cols);
+void BoundsInference::check_image() const {
+  const int image = plan_.graph_->input().id;
+  const bool read = std::ranges::find(plan_.inputs_, image) != plan_.inputs_.end();
+  const Extents& space = plan_.graph_->node(image).shape.space;
+  validate(!read || tiled(image),
+           "an image of {} is too small for {} rows and {} columns of tiles; use fewer spatial "
+           "parts or a larger image",
+           to_string(space), plan_.grid_.rows, plan_.grid_.cols);
 }
 
 void BoundsInference::place_owned() {
   const Grid& grid = plan_.grid_;
   const Grid by_batch{.batch = grid.batch};
   const auto place = [&](int id) {
-    check_tiles(id);
     ValuePlan& value = plan_.values_[id];
     const std::vector<int64_t> shape = plan_.full_shape(id);
     for (int rank = 0; rank < grid.size(); ++rank) {
@@ -128,12 +116,12 @@ void BoundsInference::walk_backwards() {
     end = begin;
   }
   for (const int id : plan_.nodes_)
-    if (plan_.values_[id].exchanged()) make_room(id);
+    if (plan_.values_[id].exchanged()) place_padding(id);
   for (const int id : plan_.inputs_) plan_.values_[id].computed = local_need_[id];
 }
 
-/// From the first operator on that reads neighbouring pixels, or from the border of the group on,
-/// where that takes fewer exchanges: a skip does not pass that operator.
+/// Exchanges before the first operator that reads neighbouring pixels, or at the border of the
+/// group, where that takes fewer exchanges: a skip does not pass that operator.
 void BoundsInference::visit_group(std::span<const int> nodes) {
   const auto visit_from = [&](bool border) {
     put_behind_exchange(nodes, border);
@@ -164,9 +152,10 @@ void BoundsInference::put_behind_exchange(std::span<const int> nodes, bool all) 
   std::vector<bool>& behind = plan_.behind_exchange_;
   for (const int id : nodes) {
     const Node& node = plan_.graph_->node(id);
-    behind[id] = all || !pointwise(node.op);
+    behind[id] = all || !properties(node.op).pointwise;
     for (const int from : node.inputs)
-      if (plan_.runs(from) && plan_.group(from) == plan_.group(id) && behind[from])
+      if (plan_.runs(from) && plan_.group(from) == plan_.group(id) && behind[from] &&
+          !plan_.values_[from].joined)
         behind[id] = true;
   }
 }
@@ -188,57 +177,59 @@ void BoundsInference::visit(int node) {
   }
 }
 
-void BoundsInference::make_room(int node) {
+void BoundsInference::place_padding(int node) {
   ValuePlan& value = plan_.values_[node];
-  value.room = value.extended;
+  value.padded = value.extended;
   value.read_locally = sent_on(node);
   for (const int reader : consumers_[node]) {
     if (!plan_.exchange_edge(node, reader)) value.read_locally = true;
-    const auto* convolution = std::get_if<Convolution>(&plan_.graph_->node(reader).op);
-    if (convolution == nullptr || !plan_.exchange_edge(node, reader)) continue;
+    const Operator& op = plan_.graph_->node(reader).op;
+    if (properties(op).window != WindowRule::zeros || !plan_.exchange_edge(node, reader)) continue;
     for (int rank = 0; rank < plan_.grid_.size(); ++rank) {
       const Box& computed = plan_.values_[reader].computed[rank];
       const Box inside = plan_.needed(reader, 0, rank);
       if (inside.empty()) continue;
       Box padded = inside;
-      const auto wins = windows(*convolution, inside.axes() - 2);
+      const auto wins = windows(op, inside.axes() - 2);
       for (int axis = 2; axis < inside.axes(); ++axis)
         padded[axis] = wins[axis - 2].need(computed[axis]);
-      value.room[rank] = hull(value.room[rank], padded);
+      value.padded[rank] = hull(value.padded[rank], padded);
     }
   }
 }
 
-/// Of two operands one takes their sum into its pass: rather a batch norm, which a ReLU can follow
-/// too, and rather the one that is made last.
-void BoundsInference::find_passes() {
+/// Lets one of two operands take their sum into its fused group: rather a batch norm, which a ReLU
+/// can follow too, and rather the one that is made last.
+void BoundsInference::find_fused_groups() {
   for (const auto* list : {&plan_.inputs_, &plan_.nodes_})
-    for (const int id : *list) plan_.values_[id].pass = {id};
+    for (const int id : *list) plan_.values_[id].fused = {id};
   for (const int id : std::views::reverse(plan_.nodes_))
-    if (is<BatchNorm>(id)) extend_pass(id);
+    if (is<BatchNorm>(id)) extend_fused_group(id);
   for (const int id : std::views::reverse(plan_.nodes_))
-    if (is<Convolution>(id)) extend_pass(id);
+    if (is<Convolution>(id)) extend_fused_group(id);
   for (const int id : plan_.nodes_) list_reads(id);
 }
 
-/// What reads a batch norm or convolution may run on numbers that are still in registers.
-void BoundsInference::extend_pass(int first) {
-  std::vector<int> pass{first};
-  while (const std::optional<int> next = next_in_pass(pass)) pass.push_back(*next);
-  if (pass.size() == 1) return;
-  for (const int id : pass) plan_.values_[id].runs_in_reader = id != pass.back();
-  const int last = pass.back();
+/// Extends the group of a batch norm or convolution by what may run while its elements are still in
+/// registers.
+void BoundsInference::extend_fused_group(int first) {
+  std::vector<int> group{first};
+  while (const std::optional<int> next = next_in_fused_group(group)) group.push_back(*next);
+  if (group.size() == 1) return;
+  for (const int id : group) plan_.values_[id].fused_into_consumer = id != group.back();
+  const int last = group.back();
   const auto& readers = consumers_[last];
   const auto is_convolution = [this](int id) { return is<Convolution>(id); };
-  plan_.values_[last].remade = pass.size() == 2 && is<Relu>(last) && !sent_on(last) &&
-                               !readers.empty() && std::ranges::all_of(readers, is_convolution);
-  plan_.values_[last].pass = std::move(pass);
+  plan_.values_[last].rematerialised = group.size() == 2 && is<Relu>(last) && !sent_on(last) &&
+                                       !readers.empty() &&
+                                       std::ranges::all_of(readers, is_convolution);
+  plan_.values_[last].fused = std::move(group);
 }
 
-/// Where the last value of a pass has one reader, which computes the same pixels in the same cell
-/// and is a sum or, behind a batch norm, a ReLU.
-std::optional<int> BoundsInference::next_in_pass(const std::vector<int>& pass) const {
-  const int last = pass.back();
+/// Returns the node that joins a group: the only reader of its last value, if that computes the
+/// same pixels in the same cell and is a sum or, behind a batch norm, a ReLU.
+std::optional<int> BoundsInference::next_in_fused_group(const std::vector<int>& group) const {
+  const int last = group.back();
   if (consumers_[last].size() != 1 || sent_on(last)) return std::nullopt;
   const int reader = consumers_[last][0];
   const ValuePlan &from = plan_.values_[last], &to = plan_.values_[reader];
@@ -246,20 +237,20 @@ std::optional<int> BoundsInference::next_in_pass(const std::vector<int>& pass) c
   if (from.exchanged() || graph.node(reader).cell != graph.node(last).cell ||
       from.computed != to.computed || from.owned != to.owned)
     return std::nullopt;
-  const bool norm = is<BatchNorm>(pass.front());
-  const bool free = to.pass.size() == 1 && !to.runs_in_reader;
+  const bool norm = is<BatchNorm>(group.front());
+  const bool free = to.fused.size() == 1 && !to.fused_into_consumer;
   const bool sum = is<Add>(reader) && graph.node(reader).inputs.size() == 2 && free;
-  const bool follows = (pass.size() == 1 && sum) || (norm && is<Relu>(reader) && !is<Relu>(last));
+  const bool follows = (group.size() == 1 && sum) || (norm && is<Relu>(reader) && !is<Relu>(last));
   return follows ? std::optional(reader) : std::nullopt;
 }
 
 void BoundsInference::list_reads(int node) {
   ValuePlan& value = plan_.values_[node];
-  for (size_t i = 0; i < value.pass.size(); ++i) {
-    const std::vector<int>& inputs = plan_.graph_->node(value.pass[i]).inputs;
+  for (size_t i = 0; i < value.fused.size(); ++i) {
+    const std::vector<int>& inputs = plan_.graph_->node(value.fused[i]).inputs;
     for (size_t input = 0; input < inputs.size(); ++input)
-      if (i == 0 || inputs[input] != value.pass[i - 1])
-        value.reads.push_back({inputs[input], value.pass[i], static_cast<int>(input)});
+      if (i == 0 || inputs[input] != value.fused[i - 1])
+        value.reads.push_back({inputs[input], value.fused[i], static_cast<int>(input)});
   }
 }
 

@@ -16,10 +16,12 @@ class BoundsInference {
   void run();
 
  private:
-  /// By node: per rank, what consumers need across edges without and with an exchange.
+  /// Maps a node to what consumers need of it on each rank, across edges without and with an
+  /// exchange.
   using Needs = std::map<int, std::pair<std::vector<Box>, std::vector<Box>>>;
 
   void find_nodes();
+  void check_image() const;
   void find_joined();
   void place_owned();
   void walk_backwards();
@@ -29,19 +31,17 @@ class BoundsInference {
   void decide_exchange(int node);
   bool needs_exchange(int node) const;
   std::vector<Box> computed(int node) const;
-  void make_room(int node);
-  void find_passes();
-  void extend_pass(int first);
-  std::optional<int> next_in_pass(const std::vector<int>& pass) const;
+  void place_padding(int node);
+  void find_fused_groups();
+  void extend_fused_group(int first);
+  std::optional<int> next_in_fused_group(const std::vector<int>& group) const;
   void list_reads(int node);
   template <typename Op>
   bool is(int node) const;
   bool sent_on(int node) const;
-  bool fits(int node) const;
-  bool only_feeds_joined(int node) const;
+  bool tiled(int node) const;
   Needs needs_around(std::span<const int> nodes) const;
   int exchanges_for(const Needs& values) const;
-  void check_tiles(int node) const;
 
   StagePlan& plan_;
   std::vector<std::vector<int>> consumers_;

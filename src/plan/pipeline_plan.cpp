@@ -1,15 +1,41 @@
 #include "plan/pipeline_plan.hpp"
 
+#include <map>
 #include <set>
 
+#include "base/error.hpp"
 #include "geometry/routes.hpp"
 
 namespace mpi4dl {
+namespace {
+
+/// Throws where nodes of several stages share a parameter: its gradient is summed up within one.
+void check_shared_parameters(const Graph& graph, const std::vector<CellRange>& cells) {
+  const auto stage_of = [&](int cell) {
+    size_t stage = 0;
+    while (stage + 1 < cells.size() && cell >= cells[stage].last) ++stage;
+    return stage;
+  };
+  std::map<std::string, int> first;
+  for (const Node& node : graph.nodes())
+    for (const Parameter& parameter : node.parameters) {
+      const int cell = first.emplace(parameter.name, node.cell).first->second;
+      validate(
+          stage_of(cell) == stage_of(node.cell),
+          "cells {} and {} share parameter {}, but are in stages {} and {}; balance the cells so "
+          "that they are in one stage",
+          graph.cells()[cell], graph.cells()[node.cell], parameter.name, stage_of(cell),
+          stage_of(node.cell));
+    }
+}
+
+}  // namespace
 
 PipelinePlan::PipelinePlan(const Graph& graph, const std::vector<Grid>& grids,
                            const std::vector<CellRange>& cells, int64_t micro_batch,
                            const HaloDesign& design)
     : micro_batch_(micro_batch) {
+  check_shared_parameters(graph, cells);
   for (size_t stage = 0; stage < grids.size(); ++stage)
     stages_.emplace_back(graph, grids[stage], micro_batch, design, cells[stage]);
   for (int to = 0; to < static_cast<int>(stages_.size()); ++to)

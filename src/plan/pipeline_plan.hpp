@@ -8,7 +8,7 @@
 
 namespace mpi4dl {
 
-/// A value that one stage makes and a later one reads. Where several stages read it, each has a
+/// Is a value that one stage makes and a later one reads. Where several stages read it, each has a
 /// transfer of its own from the maker, over any number of stages in between.
 struct Transfer {
   int value = 0;
@@ -17,7 +17,7 @@ struct Transfer {
   bool operator==(const Transfer&) const = default;
 };
 
-/// All stages of a model for one size of micro-batch, and what travels between them.
+/// Plans all stages of a model for one size of micro-batch, and what travels between them.
 ///
 /// Positions count the ranks of a model-parallel group: the tiles of stage 0, then those of stage
 /// 1, and so on. A reader receives its boxes with the margins that it will need.
@@ -30,13 +30,14 @@ class PipelinePlan {
   const std::vector<StagePlan>& stages() const { return stages_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
 
-  /// What all ranks together send for one micro-batch, forward and backward.
+  /// Counts what all ranks together send for one micro-batch, forward and backward.
   struct Cost {
     int64_t messages = 0, elements = 0;
   };
   Cost cost() const;
 
-  /// By position: what the maker's ranks own of a transfer's value, and what the reader's need.
+  /// Returns by position what the maker's ranks own of a transfer's value, and what the reader's
+  /// need.
   std::vector<std::vector<Box>> owned(const Transfer& transfer) const;
   std::vector<std::vector<Box>> needed(const Transfer& transfer) const;
 
@@ -48,7 +49,7 @@ class PipelinePlan {
   std::vector<Transfer> transfers_;
 };
 
-/// One plan for each size of these micro-batches.
+/// Makes one plan for each size of these micro-batches.
 std::vector<PipelinePlan> plan_sizes(const Graph& graph, const std::vector<Grid>& grids,
                                      const std::vector<CellRange>& cells,
                                      const std::vector<MicroBatch>& batches,

@@ -8,8 +8,8 @@
 namespace mpi4dl {
 namespace {
 
-/// What stays after the forward of each cell: all that its backward needs, or only what later cells
-/// read.
+/// Counts what stays after the forward of each cell: all that its backward needs, or only what
+/// later cells read.
 struct KeptByCell {
   std::vector<int64_t> all, passed_on;
 };
@@ -18,8 +18,8 @@ int64_t of_cell(const std::vector<int64_t>& so_far, size_t cell) {
   return so_far[cell] - (cell > 0 ? so_far[cell - 1] : 0);
 }
 
-/// Runs as long as possible such that none needs more than `limit` when it goes back: what the runs
-/// before it pass on, which those behind it have used up by then, and all of its own.
+/// Cuts the cells into runs as long as possible such that no backward needs more than `limit`: what
+/// earlier runs hand to it, which later ones have used up by then, and all of its own.
 std::vector<CellRange> cut_within(int64_t limit, const KeptByCell& kept, int first) {
   std::vector<CellRange> cut{{first, first}};
   int64_t before = 0, own = 0;

@@ -6,9 +6,9 @@
 
 namespace mpi4dl {
 
-/// The runs of cells that recompute should run again at once. What passes between runs is kept, and
-/// so is all of one run while it goes back: short runs keep more of the one, long runs more of the
-/// other, and these need the least. The same on all ranks.
+/// Returns the runs of cells that recompute should run again at once. What later runs read is kept,
+/// and during its backward all of one run: short runs keep more of the one, long runs more of the
+/// other, and these need the least. They are the same on all ranks.
 std::vector<CellRange> recomputed_cells(const StagePlan& plan);
 
 }  // namespace mpi4dl

@@ -6,20 +6,20 @@
 
 namespace mpi4dl {
 
-/// How often a value is read: in all, as it was computed, and after its exchange.
+/// Counts how often a value is read: in all, as it was computed, and after its exchange.
 struct Readers {
   int all = 0, local = 0, extended = 0;
 };
 
-/// A run of cells that recompute runs again at once, before its backward.
+/// Is a run of cells that recompute runs again at once, before its backward.
 struct Segment {
   std::vector<int> nodes;
-  /// Values of earlier segments that no segment before this one reads: once this one has gone back,
+  /// Lists values of earlier segments that no segment before this one reads: after its backward
   /// nobody needs them any more.
   std::vector<int> first_reads;
 };
 
-/// The nodes of a stage by segments, and who reads whom.
+/// Holds the nodes of a stage by segments, and who reads whom.
 struct Segments {
   Segments(const StagePlan& plan, const std::vector<CellRange>& cells);
 

@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// Bytes alive now and at the worst moment.
+/// Counts bytes alive now and at the worst moment.
 struct Meter {
   int64_t live = 0;
   int64_t peak = 0;
@@ -15,12 +15,12 @@ struct Meter {
   void add(int64_t bytes) { peak = std::max(peak, live += bytes); }
 };
 
-/// All together, and each allocator's share in whole blocks.
+/// Counts all together, and each allocator's share in whole blocks.
 struct Meters {
   Meter all, ordinary, shared;
 };
 
-/// A piece of memory; freed with the last holder, as a tensor's storage is.
+/// Is a piece of memory, freed with its last reference, as a tensor's storage is.
 class Storage {
  public:
   Storage(Meter& all, Meter& allocator, int64_t bytes)

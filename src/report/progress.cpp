@@ -15,8 +15,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Launchers give their ranks a terminal of their own, whatever theirs is: that of the launcher
-/// tells, where it runs on this node.
+/// Asks for the launcher's terminal, where it runs on this node: launchers give their ranks one of
+/// their own, whatever theirs is.
 bool shown_on_terminal(std::FILE* out) {
   if (isatty(fileno(out)) == 0) return false;
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
@@ -54,10 +54,10 @@ std::string progress_bar(const StepRecord& record, double seconds_a_step, size_t
       "{}/{}  loss {:.4f}  {:.2f} images/s  {} left  {}", record.step, record.steps, record.loss,
       record.images_per_second(), time_left(record, seconds_a_step), memory(record.resident_bytes));
   const size_t taken = before.size() + after.size() + std::string_view("[] ").size();
-  const size_t room = std::min(kWidest, width > taken ? width - taken : 0);
-  if (room < kNarrowest) return (before + after).substr(0, width);
-  const auto filled = room * static_cast<size_t>(record.step) / static_cast<size_t>(record.steps);
-  return before + '[' + std::string(filled, '#') + std::string(room - filled, '.') + "] " + after;
+  const size_t cells = std::min(kWidest, width > taken ? width - taken : 0);
+  if (cells < kNarrowest) return (before + after).substr(0, width);
+  const auto filled = cells * static_cast<size_t>(record.step) / static_cast<size_t>(record.steps);
+  return before + '[' + std::string(filled, '#') + std::string(cells - filled, '.') + "] " + after;
 }
 
 Progress::Progress(std::FILE* out) : out_(out), terminal_(shown_on_terminal(out)) {}

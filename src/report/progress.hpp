@@ -4,7 +4,7 @@
 #include <string>
 
 #include "report/run_totals.hpp"
-#include "train/metrics.hpp"
+#include "task/metrics.hpp"
 
 namespace mpi4dl {
 
@@ -14,11 +14,11 @@ class Progress {
   explicit Progress(std::FILE* out);
 
   void step(const StepRecord& record);
-  /// Between two steps, or after the last one.
+  /// Tells of an evaluation between two steps, or after the last one.
   void evaluation(const Metrics& metrics, double seconds);
-  /// After the last step of an epoch.
+  /// Sums up an epoch after its last step.
   void end_epoch();
-  /// After the last epoch: speed without the first step, which warms up.
+  /// Sums up the run after its last epoch: speed without the first step, which warms up.
   void end_run();
 
   const RunTotals& totals() const { return totals_; }
@@ -31,8 +31,8 @@ class Progress {
   RunTotals totals_;
 };
 
-/// A bar of this step's epoch, with loss, speed, time left in the run and memory, in at most
-/// `width` characters.
+/// Returns a bar of this step's epoch, with loss, speed, time left in the run and memory, in at
+/// most `width` characters.
 std::string progress_bar(const StepRecord& record, double seconds_a_step, size_t width);
 
 }  // namespace mpi4dl

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/median.hpp"
+
 namespace mpi4dl {
 namespace {
 
@@ -34,11 +36,7 @@ double RunTotals::mean_speed() const {
 }
 
 double RunTotals::median_speed() const {
-  std::vector<double> warm = warm_speeds();
-  if (warm.empty()) return 0;
-  std::sort(warm.begin(), warm.end());
-  const auto middle = warm.begin() + static_cast<std::ptrdiff_t>((warm.size() - 1) / 2);
-  return mean(middle, middle + (warm.size() % 2 == 0 ? 2 : 1));
+  return median(warm_speeds());
 }
 
 double RunTotals::recent_seconds() const {

@@ -6,10 +6,10 @@
 
 namespace mpi4dl {
 
-/// What the steps of a run add up to.
+/// Adds up the steps of a run.
 class RunTotals {
  public:
-  /// Of the latest epoch.
+  /// Adds up the latest epoch.
   struct Epoch {
     int64_t number = 0;
     int64_t images = 0, correct = 0;
@@ -23,12 +23,12 @@ class RunTotals {
 
   int64_t steps() const { return static_cast<int64_t>(speeds_.size()); }
   const Epoch& epoch() const { return epoch_; }
-  /// The most memory that a rank had in use after a step.
+  /// Returns the most memory that a rank had in use after a step.
   int64_t resident_bytes() const { return resident_bytes_; }
-  /// Images per second without the first step, which warms up; 0 where there were no steps.
+  /// Returns images per second without the first step, which warms up; 0 where there were none.
   double mean_speed() const;
   double median_speed() const;
-  /// Mean of the latest steps.
+  /// Returns the mean time of the latest steps.
   double recent_seconds() const;
 
  private:

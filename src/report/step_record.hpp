@@ -4,7 +4,7 @@
 
 namespace mpi4dl {
 
-/// What a training run says of one optimizer step.
+/// Holds what a training run says of one optimizer step.
 struct StepRecord {
   int64_t epoch = 1, epochs = 1;
   int64_t step = 1, steps = 1;  ///< in the epoch
@@ -14,7 +14,7 @@ struct StepRecord {
   double learning_rate = 0;
   int64_t resident_bytes = 0;  ///< memory in use after the step, of the rank that has most
 
-  /// Steps of the run so far, this one included; and how many there will be.
+  /// Counts the steps of the run so far, this one included.
   int64_t total_step() const { return (epoch - 1) * steps + step; }
   int64_t total_steps() const { return epochs * steps; }
   double images_per_second() const { return static_cast<double>(images) / seconds; }

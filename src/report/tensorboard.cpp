@@ -22,7 +22,7 @@ std::array<uint32_t, 256> crc_table() {
   return table;
 }
 
-/// A checksum of bytes that contain checksums is weak: so they are turned and shifted.
+/// Rotates and offsets a checksum, because one of bytes that contain checksums is weak.
 uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(crc32c(bytes), 15) + 0xa282ead8U;
 }

@@ -10,18 +10,18 @@
 
 namespace mpi4dl {
 
-/// Numbers over steps for TensorBoard: a file of records, each an Event message in the encoding of
-/// protocol buffers, of which this writes the few fields that scalars need.
+/// Writes scalars over steps for TensorBoard: a file of records, each an Event message in the
+/// encoding of protocol buffers, of which this writes the few fields that scalars need.
 ///
 ///     record: length (8 bytes)  masked CRC of it (4)  event  masked CRC of it (4)
 ///     event:  1 wall time (double)  2 step (varint)  3 file version  5 summary  7 session log
-///     summary: 1 value, repeated: 1 tag, 2 number (float)
+///     summary: 1 value, repeated: 1 tag, 2 value (float)
 class TensorBoardFile {
  public:
   using Scalars = std::vector<std::pair<std::string, double>>;
 
-  /// A new file in `folder`. Readers forget what earlier files of the folder say of steps from
-  /// `first_step` on. Throws Error where it cannot be written.
+  /// Makes a new file in `folder`. Readers forget what earlier files of the folder say of steps
+  /// from `first_step` on. Throws Error where it cannot be written.
   TensorBoardFile(const std::string& folder, int64_t first_step);
 
   void add(int64_t step, const Scalars& scalars);
@@ -32,7 +32,7 @@ class TensorBoardFile {
   AppendFile file_;
 };
 
-/// The Castagnoli checksum.
+/// Returns the Castagnoli checksum.
 uint32_t crc32c(std::string_view bytes);
 
 }  // namespace mpi4dl

@@ -28,7 +28,7 @@ void add(Digest& digest, const void* data, size_t bytes) {
   digest.bytes += static_cast<int64_t>(bytes);
 }
 
-/// An open file or folder that is only read.
+/// Opens a file or folder that is only read.
 class Reader {
  public:
   explicit Reader(const std::string& path, int flags = O_RDONLY)
@@ -41,7 +41,7 @@ class Reader {
 
   int descriptor() const { return descriptor_; }
 
-  /// At most so many bytes; none at the end of the file.
+  /// Reads at most so many bytes; none at the end of the file.
   size_t read(void* data, size_t bytes, int64_t begin) const {
     ssize_t got = -1;
     do {

@@ -6,8 +6,8 @@
 
 namespace mpi4dl {
 
-/// Length and checksum of a file: they tell whether it still is what was written. A crc32 notices
-/// every flip of up to 32 bits in a row, and other damage but for one case in four billion.
+/// Holds length and checksum of a file, which tell whether it still is what was written. A crc32
+/// notices every flip of up to 32 bits in a row, and other damage but for one case in four billion.
 struct Digest {
   int64_t bytes = 0;
   uint32_t crc32 = 0;
@@ -15,8 +15,8 @@ struct Digest {
   bool operator==(const Digest&) const = default;
 };
 
-/// A new file that is written from its beginning to its end, and is on the disk itself once it is
-/// finished. Every failure is an Error that names the file and the reason.
+/// Writes a new file from its beginning to its end, and is on the disk itself once it is finished.
+/// Every failure is an Error that names the file and the reason.
 class DurableFile {
  public:
   /// Replaces a file of this name.
@@ -42,7 +42,7 @@ Digest write_durably(const std::string& path, const std::string& text);
 Digest digest_of(const std::string& path);
 Digest digest_of_text(const std::string& text);
 
-/// The bytes [begin, begin + bytes) of a file.
+/// Reads the bytes [begin, begin + bytes) of a file.
 void read_range(const std::string& path, int64_t begin, void* data, size_t bytes);
 std::string read_text(const std::string& path);
 int64_t file_size(const std::string& path);

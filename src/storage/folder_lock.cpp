@@ -24,7 +24,7 @@ std::string job() {
   return "";
 }
 
-/// One line.
+/// Describes this process in one line.
 std::string this_process() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
@@ -34,8 +34,8 @@ std::string this_process() {
   return fmt::format("process {} on {} since {}{}\n", getpid(), host.data(), since.data(), job());
 }
 
-/// Whoever has just got the lock needs a moment to write who it is. Opened again, because only then
-/// does NFS look at what another node has written.
+/// Reads who holds the lock, who needs a moment to write that. Opens the file again, because only
+/// then does NFS look at what another node has written.
 std::string holder(const std::string& path) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -12,14 +12,15 @@ namespace mpi4dl {
 /// processes lock two files of the same name.
 class FolderLock {
  public:
-  /// `flag`: by which the folder was given, `file`: the name of the lock in it. Makes the folder
-  /// where there is none. Throws UsageError where another process has the lock, and says who.
+  /// Makes the folder where there is none. `flag`: by which it was given, `file`: the name of the
+  /// lock in it. Throws UsageError where another process has the lock, and says who.
   FolderLock(const std::string& flag, const std::string& folder, const std::string& file);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Why other processes are not kept out: this file system has no locks. Empty where they are.
+  /// Says why other processes are not kept out: this file system has no locks. Empty where they
+  /// are.
   const std::string& weakness() const { return weakness_; }
 
  private:

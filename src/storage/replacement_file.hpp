@@ -8,8 +8,8 @@
 
 namespace mpi4dl {
 
-/// A file that gets its name once it is complete and on the disk; until then an older one of that
-/// name stays as it is. Every failure is an Error that names the file and the reason.
+/// Gives a file its name once it is complete and on the disk; until then an older one of that name
+/// stays as it is. Every failure is an Error that names the file and the reason.
 class ReplacementFile {
  public:
   explicit ReplacementFile(std::string path)
@@ -23,7 +23,7 @@ class ReplacementFile {
   DurableFile file_;
 };
 
-/// A short file in one go.
+/// Writes a short file in one go.
 void replace_file(const std::string& path, const std::string& text);
 
 /// Publishes a file that is on the disk, and waits until the disk has its name.

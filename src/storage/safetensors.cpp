@@ -8,13 +8,15 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "storage/bounded_json.hpp"
 
 namespace mpi4dl {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-using Json = nlohmann::ordered_json;
+constexpr uint64_t kLongestHeader = 100'000'000;  // which safetensors itself has
+constexpr size_t kMostSizes = 64;
 
 constexpr std::array<std::pair<const char*, c10::ScalarType>, 10> kTypes{{
     {"F64", c10::ScalarType::Double},
@@ -29,9 +31,9 @@ constexpr std::array<std::pair<const char*, c10::ScalarType>, 10> kTypes{{
     {"BOOL", c10::ScalarType::Bool},
 }};
 
-/// Padded with spaces, so that the tensors begin at a multiple of 8.
+/// Returns a header padded with spaces, so that the tensors begin at a multiple of 8.
 std::string header_of(const TensorMap& tensors) {
-  Json header = Json::object();
+  nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
   int64_t end = 0;
   for (const auto& [name, values] : tensors) {
@@ -45,17 +47,30 @@ std::string header_of(const TensorMap& tensors) {
   return text;
 }
 
+/// Returns -1 where that is too large a number, or a length is negative.
 int64_t bytes_of(const TensorInfo& info) {
-  return c10::multiply_integers(info.shape) * static_cast<int64_t>(c10::elementSize(info.type));
+  auto bytes = static_cast<int64_t>(c10::elementSize(info.type));
+  for (const int64_t length : info.shape)
+    if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) return -1;
+  return bytes;
 }
 
-/// The header of a file, whose first 8 bytes say how long it is.
+std::vector<int64_t> whole_numbers(const nlohmann::json& values) {
+  ensure(values.is_array() && values.size() <= kMostSizes,
+         "a shape or a place is no list of sizes");
+  std::vector<int64_t> found;
+  for (const nlohmann::json& value : values) found.push_back(whole_number(value));
+  return found;
+}
+
+/// Reads the header of a file, whose first 8 bytes say how long it is.
 std::string read_header(const std::string& path) {
   const auto size = static_cast<uint64_t>(file_size(path));
   uint64_t length = 0;
   ensure(size >= sizeof(length), "it has only {} bytes", size);
   read_range(path, 0, &length, sizeof(length));
   ensure(length <= size - sizeof(length), "its header is longer than the file");
+  ensure(length <= kLongestHeader, "its header has {} bytes", length);
   std::string text(length, ' ');
   read_range(path, sizeof(length), text.data(), text.size());
   return text;
@@ -82,7 +97,7 @@ Digest write_safetensors(const std::string& path, const TensorMap& tensors) {
   file.write(&length, sizeof(length));
   file.write(header.data(), header.size());
   for (const auto& [name, values] : tensors) {
-    const at::Tensor plain = values.contiguous();
+    const at::Tensor plain = values.cpu().contiguous();
     file.write(plain.data_ptr(), plain.nbytes());
   }
   return file.finish();
@@ -93,16 +108,18 @@ SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
     const std::string text = read_header(path_);
     const auto data = static_cast<int64_t>(sizeof(uint64_t) + text.size());
     const int64_t size = file_size(path_);
-    const Json header = Json::parse(text);
+    const auto header = parse_bounded(text, "header");
+    ensure(header.is_object(), "its header is no object");
     for (const auto& [name, entry] : header.items()) {
       if (name == "__metadata__") continue;
-      const TensorInfo info{type_from_safetensors(entry.at("dtype")), entry.at("shape")};
-      const auto offsets = entry.at("data_offsets").get<std::pair<int64_t, int64_t>>();
-      ensure(offsets.first >= 0 && offsets.second - offsets.first == bytes_of(info) &&
-                 data + offsets.second <= size,
+      const TensorInfo info{type_from_safetensors(entry.at("dtype")),
+                            whole_numbers(entry.at("shape"))};
+      const std::vector<int64_t> place = whole_numbers(entry.at("data_offsets"));
+      ensure(place.size() == 2 && 0 <= place[0] && place[0] <= place[1] &&
+                 place[1] - place[0] == bytes_of(info) && place[1] <= size - data,
              "the place of '{}' is not in the file", name);
       tensors_[name] = info;
-      begin_[name] = data + offsets.first;
+      begin_[name] = data + place[0];
     }
   } catch (const std::exception& error) {
     throw Error(fmt::format("'{}' is no safetensors file: {}", path_, error.what()));

@@ -12,7 +12,7 @@ namespace mpi4dl {
 /// Writes these tensors. One at a time is copied where it is not contiguous.
 Digest write_safetensors(const std::string& path, const TensorMap& tensors);
 
-/// A file of tensors. Opening reads the header only; throws Error where it is not one.
+/// Reads a file of tensors. Opening reads the header only; throws Error where it is not one.
 class SafetensorsFile : public TensorSource {
  public:
   explicit SafetensorsFile(std::string path);
@@ -26,7 +26,8 @@ class SafetensorsFile : public TensorSource {
   std::map<std::string, int64_t> begin_;  // in the file
 };
 
-/// How safetensors calls a type, such as "F32"; throws Error for one that it has no name for.
+/// Returns how safetensors calls a type, such as "F32"; throws Error for one that it has no name
+/// for.
 std::string safetensors_type(c10::ScalarType type);
 c10::ScalarType type_from_safetensors(const std::string& name);
 

@@ -1,6 +1,8 @@
 #include "storage/state_dict_pickle.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -9,32 +11,42 @@
 namespace mpi4dl {
 namespace {
 
-struct Item;
-using Ref = std::shared_ptr<Item>;
+// A state_dict of 100,000 tensors has fewer; a hostile pickle makes one with a byte or two.
+constexpr int64_t kMostPickledValues = 4'000'000, kValuesOfTensor = 8;
+constexpr size_t kMostPickledAxes = 8, kLongestRecord = 100;
 
-/// A value of Python, as far as a state_dict needs it.
+struct Item;
+/// Points to what the machine owns. Lists may hold each other, and hold each other in circles.
+using Ref = Item*;
+
+/// Is a value of Python, as far as a state_dict needs it.
 struct Item {
   enum class Kind { other, mark, integer, text, sequence, dict, name, storage, tensor };
   Kind kind = Kind::other;
+  c10::ScalarType type = c10::ScalarType::Float;  // of a storage
   int64_t integer = 0;
   std::string text = {};        // of a text, a name or a storage's record
   std::vector<Ref> items = {};  // of a sequence; of a dict: key, value, key, value, ...
-  PickledTensor tensor = {};    // of a storage: its type only
+  std::unique_ptr<ArchivedTensor> tensor = {};
 };
 
-Ref make(Item item) {
-  return std::make_shared<Item>(std::move(item));
-}
-
-const Item& expect(const Ref& item, Item::Kind kind) {
+const Item& expect(Ref item, Item::Kind kind) {
   ensure(item->kind == kind, "it is not built as a state_dict");
   return *item;
 }
 
-std::vector<int64_t> integers(const Ref& sequence) {
+/// Returns a text that is the name of something: values that share one have a copy each.
+const std::string& name_in(Ref item) {
+  const std::string& text = expect(item, Item::Kind::text).text;
+  ensure(text.size() <= kLongestRecord, "it has a name of {} letters", text.size());
+  return text;
+}
+
+std::vector<int64_t> integers(Ref sequence) {
+  const std::vector<Ref>& items = expect(sequence, Item::Kind::sequence).items;
+  ensure(items.size() <= kMostPickledAxes, "it has a tensor of {} axes", items.size());
   std::vector<int64_t> found;
-  for (const Ref& item : expect(sequence, Item::Kind::sequence).items)
-    found.push_back(expect(item, Item::Kind::integer).integer);
+  for (const Ref item : items) found.push_back(expect(item, Item::Kind::integer).integer);
   return found;
 }
 
@@ -55,7 +67,7 @@ c10::ScalarType type_of_storage(const std::string& name) {
   return found->second;
 }
 
-/// The stack machine that a pickle is a program for.
+/// Is the stack machine that a pickle is a program for. What it returns lives as long as it does.
 class Machine {
  public:
   explicit Machine(std::string_view program) : rest_(program) {}
@@ -76,7 +88,7 @@ class Machine {
     return taken;
   }
 
-  /// A little-endian number of so many bytes.
+  /// Reads a little-endian number of so many bytes.
   int64_t number(size_t count) {
     const std::string_view taken = bytes(count);
     int64_t value = 0;
@@ -91,7 +103,7 @@ class Machine {
 
   Ref pop() {
     ensure(!stack_.empty(), "it is not built as a state_dict");
-    Ref top = std::move(stack_.back());
+    const Ref top = stack_.back();
     stack_.pop_back();
     return top;
   }
@@ -102,19 +114,27 @@ class Machine {
   }
 
   std::vector<Ref> pop_items(size_t count) {
-    std::vector<Ref> items(count);
-    for (size_t i = count; i > 0; --i) items[i - 1] = pop();
+    ensure(count <= stack_.size(), "it is not built as a state_dict");
+    const auto first = stack_.end() - static_cast<int64_t>(count);
+    std::vector<Ref> items(first, stack_.end());
+    stack_.erase(first, stack_.end());
     return items;
   }
 
   std::vector<Ref> pop_to_mark() {
-    std::vector<Ref> items;
-    for (Ref item = pop(); item->kind != Item::Kind::mark; item = pop())
-      items.insert(items.begin(), std::move(item));
+    const auto mark = std::find_if(stack_.rbegin(), stack_.rend(),
+                                   [](Ref item) { return item->kind == Item::Kind::mark; });
+    ensure(mark != stack_.rend(), "it is not built as a state_dict");
+    std::vector<Ref> items = pop_items(static_cast<size_t>(mark - stack_.rbegin()));
+    stack_.pop_back();
     return items;
   }
 
-  void push(Item item) { stack_.push_back(make(std::move(item))); }
+  void push(Item item) {
+    values_ += item.tensor ? kValuesOfTensor : 1;
+    ensure(values_ <= kMostPickledValues, "it has more than {} values", kMostPickledValues);
+    stack_.push_back(&items_.emplace_back(std::move(item)));
+  }
   void push_integer(int64_t value) { push({.kind = Item::Kind::integer, .integer = value}); }
   void push_sequence(std::vector<Ref> items) {
     push({.kind = Item::Kind::sequence, .items = std::move(items)});
@@ -200,9 +220,8 @@ class Machine {
       }
       case 0x93: {  // STACK_GLOBAL
         const auto parts = pop_items(2);
-        return push({.kind = Item::Kind::name,
-                     .text = expect(parts[0], Item::Kind::text).text + "." +
-                             expect(parts[1], Item::Kind::text).text});
+        return push(
+            {.kind = Item::Kind::name, .text = name_in(parts[0]) + "." + name_in(parts[1])});
       }
       case 'Q':
         return push_storage();
@@ -216,14 +235,14 @@ class Machine {
     }
   }
 
-  /// ("storage", torch.FloatStorage, record, device, elements)
+  /// Takes ("storage", torch.FloatStorage, record, device, elements)
   void push_storage() {
     const Ref description = pop();
     const auto& parts = expect(description, Item::Kind::sequence).items;
     ensure(parts.size() == 5, "it is not built as a state_dict");
-    Item storage{.kind = Item::Kind::storage, .text = expect(parts[2], Item::Kind::text).text};
-    storage.tensor.info.type = type_of_storage(expect(parts[1], Item::Kind::name).text);
-    push(std::move(storage));
+    push({.kind = Item::Kind::storage,
+          .type = type_of_storage(expect(parts[1], Item::Kind::name).text),
+          .text = name_in(parts[2])});
   }
 
   void call() {
@@ -231,35 +250,40 @@ class Machine {
     const auto& given = expect(arguments, Item::Kind::sequence).items;
     const std::string& name = expect(function, Item::Kind::name).text;
     if (name == "collections.OrderedDict") return push({.kind = Item::Kind::dict});
-    const bool parameter = name == "torch._utils._rebuild_parameter";
+    const bool parameter = name == "torch._utils._rebuild_parameter" ||
+                           name == "torch._utils._rebuild_parameter_with_state";
     ensure(parameter || name == "torch._utils._rebuild_tensor_v2",
            "it holds an object of {}; save a state_dict alone", name);
     ensure(given.size() >= (parameter ? 1 : 4), "it is not built as a state_dict");
     if (parameter) return stack_.push_back(given[0]);
     const Item& storage = expect(given[0], Item::Kind::storage);
     push({.kind = Item::Kind::tensor,
-          .tensor = {.info = {storage.tensor.info.type, integers(given[2])},
-                     .storage = storage.text,
-                     .offset = expect(given[1], Item::Kind::integer).integer,
-                     .strides = integers(given[3])}});
+          .tensor = std::make_unique<ArchivedTensor>(
+              ArchivedTensor{.info = {storage.type, integers(given[2])},
+                             .storage = storage.text,
+                             .offset = expect(given[1], Item::Kind::integer).integer,
+                             .strides = integers(given[3])})});
   }
 
   std::string_view rest_;
+  std::deque<Item> items_;
+  int64_t values_ = 0;
   std::vector<Ref> stack_;
   std::map<int64_t, Ref> memory_;
 };
 
 }  // namespace
 
-std::map<std::string, PickledTensor> read_state_dict(std::string_view pickle) {
-  const Ref top = Machine(pickle).run();
-  ensure(top->kind == Item::Kind::dict, "it holds no state_dict");
-  std::map<std::string, PickledTensor> tensors;
-  for (size_t i = 0; i + 1 < top->items.size(); i += 2) {
-    const std::string& name = expect(top->items[i], Item::Kind::text).text;
-    ensure(top->items[i + 1]->kind == Item::Kind::tensor,
+std::map<std::string, ArchivedTensor> read_state_dict(std::string_view pickle) {
+  Machine machine(pickle);
+  const Item& top = *machine.run();
+  ensure(top.kind == Item::Kind::dict, "it holds no state_dict");
+  std::map<std::string, ArchivedTensor> tensors;
+  for (size_t i = 0; i + 1 < top.items.size(); i += 2) {
+    const std::string& name = expect(top.items[i], Item::Kind::text).text;
+    ensure(top.items[i + 1]->kind == Item::Kind::tensor,
            "its entry '{}' is no tensor; save a state_dict alone", name);
-    tensors[name] = top->items[i + 1]->tensor;
+    tensors[name] = *top.items[i + 1]->tensor;
   }
   return tensors;
 }

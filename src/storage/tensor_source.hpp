@@ -9,10 +9,10 @@
 
 namespace mpi4dl {
 
-/// Tensors by name.
+/// Maps names to tensors.
 using TensorMap = std::map<std::string, at::Tensor>;
 
-/// What a file says of a tensor before its values are read.
+/// Holds what a file says of a tensor before its values are read.
 struct TensorInfo {
   c10::ScalarType type = c10::ScalarType::Float;
   std::vector<int64_t> shape;
@@ -20,12 +20,12 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-/// Named tensors on a disk, read one by one, so that a rank reads only those that it holds.
+/// Reads named tensors from a disk one by one, so that a rank reads only those that it holds.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
   virtual const std::map<std::string, TensorInfo>& tensors() const = 0;
-  /// The values, contiguous.
+  /// Returns the values, contiguous.
   virtual at::Tensor read(const std::string& name) const = 0;
   /// Reads one of `shares` equal shares of the files, and throws Error where one is damaged. A
   /// single file has no checksum.

@@ -7,21 +7,20 @@
 #include <exception>
 
 #include "base/error.hpp"
+#include "storage/state_dict_pickle.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Whether the places of all elements lie in a storage of so many bytes.
-bool fits(const PickledTensor& tensor, size_t bytes) {
-  if (tensor.info.shape.size() != tensor.strides.size() || tensor.offset < 0) return false;
-  int64_t last = tensor.offset;
-  for (size_t axis = 0; axis < tensor.strides.size(); ++axis) {
-    if (tensor.info.shape[axis] == 0) return true;
-    if (tensor.info.shape[axis] < 0 || tensor.strides[axis] < 0) return false;
-    last += (tensor.info.shape[axis] - 1) * tensor.strides[axis];
+constexpr int64_t kMostPickleBytes = int64_t{64} << 20;
+
+ZipArchive open_archive(const std::string& path) {
+  try {
+    return ZipArchive(path);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("'{}' is no file of torch.save, or it is damaged: {}", path, error.what()));
   }
-  return (last + 1) * static_cast<int64_t>(c10::elementSize(tensor.info.type)) <=
-         static_cast<int64_t>(bytes);
 }
 
 }  // namespace
@@ -59,36 +58,27 @@ Digest write_torch_file(const std::string& path, const TensorMap& tensors) {
   return file.finish();
 }
 
-TorchFile::TorchFile(const std::string& path) : path_(path) {
+TorchFile::TorchFile(const std::string& path) : archive_(open_archive(path)) {
   try {
-    archive_ = std::make_unique<caffe2::serialize::PyTorchStreamReader>(path);
-    const auto [pickle, bytes] = archive_->getRecord("data.pkl");
-    places_ = read_state_dict({static_cast<const char*>(pickle.get()), bytes});
-  } catch (const c10::Error&) {
-    throw Error(fmt::format("'{}' is no file of torch.save, or it is damaged", path));
+    const std::string pickle = archive_.name_ending("data.pkl");
+    const std::string folder = pickle.substr(0, pickle.rfind('/') + 1) + "data/";
+    places_ = read_state_dict(archive_.read(pickle, kMostPickleBytes));
+    for (auto& [name, place] : places_) {
+      place.storage = folder + place.storage;
+      check_place(name, place, archive_);
+      tensors_[name] = place.info;
+    }
   } catch (const Error& error) {
     throw Error(fmt::format("'{}' cannot be read: {}", path, error.what()));
   }
-  for (const auto& [name, place] : places_) tensors_[name] = place.info;
 }
 
-TorchFile::~TorchFile() = default;
-
 at::Tensor TorchFile::read(const std::string& name) const {
-  const PickledTensor& place = places_.at(name);
-  at::DataPtr data;
-  size_t bytes = 0;
   try {
-    std::tie(data, bytes) = archive_->getRecord("data/" + place.storage);
-  } catch (const c10::Error&) {
-    throw Error(fmt::format("'{}' is damaged: the values of {} are not in it", path_, name));
+    return read_tensor(places_.at(name), archive_);
+  } catch (const Error& error) {
+    throw Error(fmt::format("'{}' cannot be read: {}", archive_.path(), error.what()));
   }
-  ensure(fits(place, bytes), "'{}' is damaged: {} is larger than its values", path_, name);
-  const at::Tensor all =
-      at::from_blob(data.get(), {static_cast<int64_t>(bytes / c10::elementSize(place.info.type))},
-                    place.info.type);
-  return all.as_strided(place.info.shape, place.strides, place.offset)
-      .clone(at::MemoryFormat::Contiguous);
 }
 
 }  // namespace mpi4dl

@@ -1,34 +1,25 @@
 #pragma once
 
-#include <memory>
-
+#include "storage/archived_tensor.hpp"
 #include "storage/durable_file.hpp"
-#include "storage/state_dict_pickle.hpp"
-#include "storage/tensor_source.hpp"
-
-namespace caffe2::serialize {
-class PyTorchStreamReader;
-}
 
 namespace mpi4dl {
 
 /// Writes a file that Python reads with torch.load(path, weights_only=True): a dict of tensors.
 Digest write_torch_file(const std::string& path, const TensorMap& tensors);
 
-/// A file that Python wrote with torch.save(model.state_dict(), path), or write_torch_file.
+/// Reads a file that Python wrote with torch.save(model.state_dict(), path), or write_torch_file.
 class TorchFile : public TensorSource {
  public:
   /// Reads names and shapes; throws Error where it is not such a file.
   explicit TorchFile(const std::string& path);
-  ~TorchFile() override;
 
   const std::map<std::string, TensorInfo>& tensors() const override { return tensors_; }
   at::Tensor read(const std::string& name) const override;
 
  private:
-  std::string path_;
-  std::unique_ptr<caffe2::serialize::PyTorchStreamReader> archive_;
-  std::map<std::string, PickledTensor> places_;
+  ZipArchive archive_;
+  std::map<std::string, ArchivedTensor> places_;
   std::map<std::string, TensorInfo> tensors_;
 };
 

@@ -37,11 +37,20 @@ void Checkpoint::check_files(int share, int shares) const {
   }
 }
 
+std::optional<std::string> Checkpoint::graph() const {
+  const auto found = manifest_.files.find(kGraphFile);
+  if (found == manifest_.files.end()) return std::nullopt;
+  std::string text = read_text(folder_ + "/" + kGraphFile);
+  ensure(digest_of_text(text) == found->second, "{}/{} is not what was written", folder_,
+         kGraphFile);
+  return text;
+}
+
 at::Tensor Checkpoint::read(const std::string& name) const {
-  const std::string& file = manifest_.tensors.at(name).file;
-  auto& open = open_[file];
-  if (!open) open = std::make_unique<SafetensorsFile>(folder_ + "/" + file);
-  return open->read(name);
+  const Manifest::Tensor& tensor = manifest_.tensors.at(name);
+  auto& open = open_[tensor.file];
+  if (!open) open = std::make_unique<SafetensorsFile>(folder_ + "/" + tensor.file);
+  return open->read(tensor.key);
 }
 
 void write_manifest(const std::string& folder, const Manifest& manifest) {

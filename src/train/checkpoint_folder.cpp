@@ -68,8 +68,8 @@ void CheckpointFolder::begin(int64_t step) const {
           [&](auto& error) { fs::create_directory(partial(step), error); });
 }
 
-/// A folder cannot be renamed to one that is there. Only a damaged one can be there: from a whole
-/// one the run would have gone on.
+/// A folder cannot be renamed to one that is there. Only a damaged one can be there: a whole one
+/// would have been resumed.
 void CheckpointFolder::publish(int64_t step) const {
   const std::string from = partial(step), to = checkpoint(step);
   sync_folder(from);
@@ -78,7 +78,7 @@ void CheckpointFolder::publish(int64_t step) const {
   sync_folder(path_);
 }
 
-/// Under another name first: what is removed in part does not look like a checkpoint.
+/// Removes it under another name: what is removed in part does not look like a checkpoint.
 void CheckpointFolder::discard(int64_t step) const {
   const std::string old = checkpoint(step);
   const std::string aside = fmt::format("{}/{}{:08}", path_, kDiscarded, step);

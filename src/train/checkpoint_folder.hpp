@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// The folder in which a run keeps its checkpoints, each in a folder named by its step.
+/// Is the folder in which a run keeps its checkpoints, each in a folder named by its step.
 ///
 /// A new one is written under another name and gets its own when it is complete and on the disk;
 /// only then older ones may go. So whatever happens, those that were there are still whole.
@@ -16,15 +16,16 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  /// Steps of all checkpoints, whole or not, in rising order; none where there is no folder.
+  /// Returns the steps of all checkpoints, whole or not, in rising order; none where there is no
+  /// folder.
   std::vector<int64_t> steps() const;
   std::string checkpoint(int64_t step) const;
-  /// Where the checkpoint of a step is while it is written.
+  /// Returns where the checkpoint of a step is while it is written.
   std::string partial(int64_t step) const;
 
   /// Makes the partial one anew, and removes what earlier runs left half written.
   void begin(int64_t step) const;
-  /// The partial one is complete: gives it its name, for good.
+  /// Gives the partial one, which is complete, its name for good.
   void publish(int64_t step) const;
   /// Removes a partial one, as far as that is possible.
   void abandon(int64_t step) const noexcept;
@@ -37,8 +38,8 @@ class CheckpointFolder {
   std::string path_;
 };
 
-/// The checkpoint that a user means by a folder: the folder itself, or the newest one in it.
-/// Throws UsageError where there is none.
+/// Returns the checkpoint that a user means by a folder: the folder itself, or the newest one in
+/// it. Throws UsageError where there is none.
 std::string find_checkpoint(const std::string& path);
 
 }  // namespace mpi4dl

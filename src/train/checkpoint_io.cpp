@@ -13,19 +13,29 @@
 namespace mpi4dl {
 namespace {
 
-/// The tensors that this rank writes.
+/// Returns the tensors that this rank writes.
 TensorMap own_share(const Trainer& trainer) {
   TensorMap mine;
   for (const auto& [stage, state] : trainer.state()) {
-    const Communicator& holders = trainer.team().holders().at(stage);
+    const Communicator& group = trainer.groups().data_parallel().at(stage);
     std::vector<int64_t> bytes;
     for (const auto& [name, values] : state) bytes.push_back(static_cast<int64_t>(values.nbytes()));
-    const std::vector<int> writers = share_out(bytes, holders.size());
+    const std::vector<int> writers = share_out(bytes, group.size());
     size_t next = 0;
     for (const auto& [name, values] : state)
-      if (writers[next++] == holders.rank()) mine[name] = values;
+      if (writers[next++] == group.rank()) mine[name] = values;
   }
   return mine;
+}
+
+/// Writes the graph, and returns what else the first rank writes of the model.
+TensorMap write_model(const std::string& folder, const KeptModel& model, Manifest& about) {
+  about.files[kGraphFile] = write_durably(folder + "/" + kGraphFile, model.graph);
+  about.model = model.name;
+  about.exported = model.exported;
+  TensorMap carried;
+  for (const auto& [name, values] : model.carried) carried[kCarried + name] = values;
+  return carried;
 }
 
 /// Writes a part, and says what is in it.
@@ -35,11 +45,11 @@ Manifest write_part(const std::string& folder, const TensorMap& tensors, int ran
   const std::string name = fmt::format("part-{:05}.safetensors", rank);
   part.files[name] = write_safetensors(folder + "/" + name, tensors);
   for (const auto& [tensor, values] : tensors)
-    part.tensors[tensor] = {name, {values.scalar_type(), values.sizes().vec()}};
+    part.tensors[tensor] = {name, tensor, {values.scalar_type(), values.sizes().vec()}};
   return part;
 }
 
-/// Ranks of other nodes may have written to a disk of their own.
+/// Throws where ranks of other nodes have written to a disk of their own.
 void check_visible(const std::string& folder, const Manifest& manifest) {
   for (const auto& [name, digest] : manifest.files)
     ensure(std::filesystem::exists(std::filesystem::path(folder) / name),
@@ -64,7 +74,7 @@ std::vector<int> share_out(const std::vector<int64_t>& bytes, int writers) {
 }
 
 void save_checkpoint(const CheckpointFolder& folder, const Trainer& trainer, Manifest about,
-                     const Communicator& world) {
+                     const Communicator& world, const KeptModel* model) {
   about.step = trainer.steps();
   const std::string partial = folder.partial(about.step);
   const bool first = world.rank() == 0;
@@ -73,7 +83,11 @@ void save_checkpoint(const CheckpointFolder& folder, const Trainer& trainer, Man
       if (first) folder.begin(about.step);
     });
     Manifest part;
-    run_together(world, [&] { part = write_part(partial, own_share(trainer), world.rank()); });
+    run_together(world, [&] {
+      TensorMap share = own_share(trainer);
+      if (first && model != nullptr) share.merge(write_model(partial, *model, about));
+      part = write_part(partial, share, world.rank());
+    });
     const std::vector<std::string> parts = gather_texts(world, to_json(part));
     run_together(world, [&] {
       if (!first) return;
@@ -104,7 +118,7 @@ void load_checkpoint(const Checkpoint& checkpoint, Trainer& trainer, const Commu
     for (const auto& [stage, state] : trainer.state())
       for (const auto& [name, values] : state) copy_tensor(checkpoint, name, values);
   });
-  trainer.go_on(checkpoint.manifest().step);
+  trainer.restore(checkpoint.manifest().step);
 }
 
 }  // namespace mpi4dl

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/every.hpp"
 #include "train/checkpoint_io.hpp"
-#include "train/every.hpp"
 
 namespace mpi4dl {
 
@@ -16,17 +17,18 @@ struct CheckpointOptions {
   int64_t keep = 3;         ///< how many are left of them
   std::string resume = {};  ///< empty: no; "auto": the newest whole one of the folder; or this one
   std::vector<std::string> classes = {};  ///< names that checkpoints keep, if there are any
+  std::optional<KeptModel> model = {};    ///< that checkpoints keep; nothing: its name is enough
 };
 
-/// When a run writes checkpoints, and where it begins. Every rank has one.
+/// Knows when a run writes checkpoints, and where it begins. Every rank has one.
 class Checkpointing {
  public:
-  /// `must_match`: what a run that goes on has to be given again. `say`: tells the user a sentence,
-  /// once whatever the number of ranks.
+  /// A run that resumes has to be given `must_match` again. `say` tells the user a sentence, once
+  /// whatever the number of ranks.
   Checkpointing(CheckpointOptions options, Manifest::Settings must_match, const Communicator& world,
                 std::function<void(const std::string&)> say);
 
-  /// Loads what is to be resumed, if anything, and returns where in the data training goes on.
+  /// Loads what is to be resumed, if anything, and returns where in the data training continues.
   /// Throws UsageError where it belongs to another training, or where checkpoints in the folder
   /// would be mixed with those of this run. Collective over the world, as is the next.
   DataState resume(Trainer& trainer);
@@ -35,13 +37,14 @@ class Checkpointing {
   void after_step(const Trainer& trainer, const DataState& done, int64_t steps, bool last);
 
   bool enabled() const { return !options_.folder.empty(); }
-  /// The checkpoint of a step.
+  /// Returns the checkpoint of a step.
   std::string path(int64_t step) const { return folder_.checkpoint(step); }
 
  private:
   std::vector<int64_t> steps() const;
   std::string newest_whole(const std::vector<int64_t>& steps) const;
   void check_settings(const Checkpoint& checkpoint) const;
+  void check_graph(const Checkpoint& checkpoint) const;
 
   CheckpointOptions options_;
   Manifest::Settings must_match_;

@@ -4,14 +4,17 @@
 
 #include <numeric>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/rounding.hpp"
-#include "comm/memory_meter.hpp"
+#include "comm/collectives.hpp"
+#include "memory/memory_meter.hpp"
+#include "train/collected_logits.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// As few micro-batches of at most `most` images as there can be, of one size or two.
+/// Makes as few micro-batches of at most `most` images as there can be, of one size or two.
 std::vector<MicroBatch> cut(const Interval& images, int64_t most) {
   const int64_t count = divide_up(images.length(), most);
   std::vector<MicroBatch> batches;
@@ -31,41 +34,54 @@ void check_finite(const at::Tensor& logits) {
 
 }  // namespace
 
-Evaluator::Evaluator(const Graph& graph, const Layout& layout, const Team& team,
+Evaluator::Evaluator(const Graph& graph, const Layout& layout, const ProcessGroups& groups,
                      const StageParameters& parameters, const EvaluatorOptions& options,
                      int64_t images, const Communicator& world)
     : images_(images),
       classes_(graph.node(graph.output()).shape.channels),
       type_(options.type),
       world_(world) {
-  const int replica = team.crews()[0].role.replica;
+  check_classifier(graph);
+  const int replica = groups.directions()[0].role.replica;
   batches_ = cut(part(images, replica, layout.replicas()), options.batch);
   for (int batch = 0; batch < static_cast<int>(batches_.size()); ++batch)
     schedule_.push_back({Action::Kind::forward, batch});
   pipeline_ = std::make_unique<Pipeline>(
-      plan_sizes(graph, layout.stages(), options.cells, batches_, options.halo), team, parameters,
+      plan_sizes(graph, layout.stages(), options.cells, batches_, options.halo), groups, parameters,
       StageOptions{});
 }
 
 Predictions Evaluator::run(BatchSource& images) {
   Predictions found{.logits = at::zeros({images_, classes_}, at::kDouble)};
-  const Feed feed{.pixels = [&](const MicroBatch& batch,
-                                const Box& box) { return read_box(images, batch, box, type_); },
+  const Backend& backend = *world_.context().backend;
+  CollectedLogits collected;
+  const Feed feed{.pixels =
+                      [&](const MicroBatch& batch, const Box& box) {
+                        return backend.from_host(read_box(images, batch, box, type_));
+                      },
                   .loss_gradient =
                       [&](const MicroBatch& batch, const Patch& logits) {
-                        const Interval& rows = logits.box[0];
-                        for (int64_t i = 0; i < rows.length(); ++i)
-                          found.logits[batch[rows.begin + i]].copy_(logits.data[i]);
+                        collected.add(batch, logits);
                         return at::Tensor();
                       }};
   {
-    const MemoryMeter meter;
+    const MemoryMeter meter(backend.device().type());
     pipeline_->run_forward(schedule_, batches_, {.feed = feed, .training = false});
     found.peak_bytes = meter.peak_bytes();
   }
-  world_.all_reduce(found.logits);
+  collected.write(found.logits);
+  all_reduce(found.logits, world_);
   check_finite(found.logits);
   return found;
+}
+
+void check_classifier(const Graph& graph) {
+  const Shape& output = graph.node(graph.output()).shape;
+  validate(
+      !output.spatial(),
+      "the output of this model is a map of {}, and segmentation cannot be trained or evaluated "
+      "yet; verify can check its layouts",
+      to_string(output));
 }
 
 Metrics measure(const Predictions& predictions, const Dataset& data, const BadSamples& bad) {

@@ -7,7 +7,7 @@
 #include "data/bad_samples.hpp"
 #include "data/batch_source.hpp"
 #include "pipeline/pipeline.hpp"
-#include "train/metrics.hpp"
+#include "task/metrics.hpp"
 
 namespace mpi4dl {
 
@@ -18,12 +18,12 @@ struct EvaluatorOptions {
   int64_t batch = 1;  ///< the most images that go through a stage together
 };
 
-/// What a model says of all images of a data set.
+/// Holds what a model says of all images of a data set.
 struct Predictions {
   at::Tensor logits;       ///< images x classes, float64, the same on every rank
   int64_t peak_bytes = 0;  ///< of this rank's tensors, above what it held before
 
-  /// The logits, row by row.
+  /// Returns the logits, row by row.
   std::span<const double> values() const {
     return {logits.data_ptr<double>(), static_cast<size_t>(logits.numel())};
   }
@@ -36,13 +36,13 @@ struct Predictions {
 /// do not depend on who is in a micro-batch with whom.
 class Evaluator {
  public:
-  /// `parameters`: of each stage that this rank holds, as in training; they may change between
-  /// runs. Collective over the world, as is each call below.
-  Evaluator(const Graph& graph, const Layout& layout, const Team& team,
+  /// Takes the parameters of each stage that this rank holds, as in training; they may change
+  /// between runs. Collective over the world, as is each call below.
+  Evaluator(const Graph& graph, const Layout& layout, const ProcessGroups& groups,
             const StageParameters& parameters, const EvaluatorOptions& options, int64_t images,
             const Communicator& world);
 
-  /// The images by their number. Throws Error where a logit is not finite.
+  /// Runs all images, in their order. Throws Error where a logit is not finite.
   Predictions run(BatchSource& images);
 
  private:
@@ -54,7 +54,11 @@ class Evaluator {
   std::unique_ptr<Pipeline> pipeline_;
 };
 
-/// How well these predictions of the data set's images fit their labels; bad ones do not count.
+/// Throws UsageError unless a model tells classes: its output has spatial axes.
+void check_classifier(const Graph& graph);
+
+/// Says how well these predictions of the data set's images fit their labels; bad ones do not
+/// count.
 Metrics measure(const Predictions& predictions, const Dataset& data, const BadSamples& bad = {});
 
 }  // namespace mpi4dl

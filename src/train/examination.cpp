@@ -9,15 +9,16 @@
 namespace mpi4dl {
 
 Examination::Examination(std::shared_ptr<const Dataset> data, const Graph& graph,
-                         const Layout& layout, const Team& team, const StageParameters& parameters,
-                         ExaminationOptions options, const Communicator& world)
+                         const Layout& layout, const ProcessGroups& groups,
+                         const StageParameters& parameters, ExaminationOptions options,
+                         const Communicator& world)
     : data_(std::move(data)), options_(std::move(options)), world_(world) {
   check_some_left();
   for (int64_t sample = 0; sample < data_->size(); ++sample)
     if (!options_.bad.contains(sample)) samples_.push_back(sample);
   images_ = std::make_unique<Subset>(data_, samples_);
   readable_ = std::make_unique<ReadableBatch>(*images_);
-  evaluator_ = std::make_unique<Evaluator>(graph, layout, team, parameters, options_.evaluator,
+  evaluator_ = std::make_unique<Evaluator>(graph, layout, groups, parameters, options_.evaluator,
                                            images_->size(), world);
 }
 

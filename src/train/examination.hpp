@@ -23,16 +23,17 @@ struct ExaminationOptions {
 /// Every rank has one.
 class Examination {
  public:
-  /// See Evaluator. Throws Error where no image is left. Collective over the world, as is run.
+  /// Takes what Evaluator does. Throws Error where no image is left. Collective over the world, as
+  /// is run.
   Examination(std::shared_ptr<const Dataset> data, const Graph& graph, const Layout& layout,
-              const Team& team, const StageParameters& parameters, ExaminationOptions options,
-              const Communicator& world);
+              const ProcessGroups& groups, const StageParameters& parameters,
+              ExaminationOptions options, const Communicator& world);
 
-  /// One row for each image of the data set; those of bad ones mean nothing.
+  /// Returns one row for each image of the data set; those of bad ones mean nothing.
   Predictions run();
 
   const Dataset& data() const { return *data_; }
-  /// Those that have turned out so far, the same on every rank.
+  /// Returns the images that have turned out to be bad so far, the same on every rank.
   const BadSamples& bad() const { return options_.bad; }
 
  private:

@@ -3,23 +3,24 @@
 #include <ATen/ATen.h>
 
 #include "base/error.hpp"
+#include "comm/collectives.hpp"
+#include "comm/staging.hpp"
 
 namespace mpi4dl {
 
-GradientReduction::GradientReduction(Parameters& parameters, const Communicator& holders,
+GradientReduction::GradientReduction(Parameters& parameters, const ShardedUpdate& update,
                                      const Options& options)
     : parameters_(parameters),
-      holders_(holders),
+      update_(update),
       options_(options),
-      travels_(!holders.on_one_node()),
-      slice_(slice(parameters, holders)),
+      travels_(!update.group().on_one_node()),
       missing_(parameters.cells()),
       bucket_end_(missing_.empty() ? 0 : missing_.back() + 1) {}
 
 void GradientReduction::add(int cell) {
   ensure(!missing_.empty() && missing_.back() == cell, "cell {} came out of order", cell);
   missing_.pop_back();
-  parameters_.begin_gradients_of_cell(cell);
+  parameters_.complete_gradients_of_cell(cell);
   if (!travels_) return;
   send_sums_on();
   const at::Tensor sums = parameters_.gradient_memory(cell, bucket_end_);
@@ -30,47 +31,38 @@ void GradientReduction::add(int cell) {
 }
 
 void GradientReduction::start(const at::Tensor& sums, ShardedReduction::Wire wire) {
-  if (sums.numel() > 0) buckets_.emplace_back(sums, holders_, wire);
+  if (sums.numel() == 0) return;
+  const at::Tensor host = in_host_memory(sums, update_.group().context());
+  buckets_.push_back({sums, ShardedReduction(host, update_.group(), wire)});
 }
 
-/// In the order of buckets, which is the same on all ranks.
+/// Buckets advance in an order that is the same on all ranks.
 void GradientReduction::send_sums_on() {
-  for (ShardedReduction& bucket : buckets_)
-    if (!bucket.advance()) return;
+  for (Bucket& bucket : buckets_)
+    if (!bucket.reduction.advance()) return;
 }
 
 void GradientReduction::finish() {
   while (!missing_.empty()) add(missing_.back());
   if (travels_) {
     start(parameters_.statistics_memory(), ShardedReduction::Wire::as_it_is);
-    for (ShardedReduction& bucket : buckets_) bucket.send_on();
-    for (ShardedReduction& bucket : buckets_) bucket.finish();
+    for (Bucket& bucket : buckets_) bucket.reduction.send_on();
+    for (Bucket& bucket : buckets_) {
+      bucket.reduction.finish();
+      bring_back(bucket.reduction.values(), bucket.sums);
+    }
     buckets_.clear();
     return;
   }
-  const auto all_reduce = [this](at::Tensor sums) {
-    if (sums.numel() > 0) holders_.all_reduce(sums);
-  };
-  if (slice_)
-    holders_.reduce_slice(parameters_.gradient_memory());
-  else
-    all_reduce(parameters_.gradient_memory());
-  all_reduce(parameters_.statistics_memory());
+  update_.reduce(parameters_.gradient_memory());
+  at::Tensor statistics = parameters_.statistics_memory();
+  if (statistics.numel() > 0) all_reduce(statistics, update_.group());
 }
 
-std::optional<Interval> GradientReduction::slice(const Parameters& parameters,
-                                                 const Communicator& holders) {
-  return holders.slice_of(parameters.gradient_memory());
-}
-
-Interval GradientReduction::complete() const {
-  return slice_.value_or(Interval{0, parameters_.gradient_memory().numel()});
-}
-
-void reduce(Parameters& parameters, const Communicator& holders) {
-  GradientReduction(parameters, holders, {}).finish();
-  if (GradientReduction::slice(parameters, holders))
-    holders.gather_slices(parameters.gradient_memory());
+void reduce(Parameters& parameters, const Communicator& group) {
+  const ShardedUpdate update(parameters, group);
+  GradientReduction(parameters, update, {}).finish();
+  update.gather(parameters.gradient_memory());
 }
 
 }  // namespace mpi4dl

@@ -4,7 +4,7 @@
 
 namespace mpi4dl {
 
-/// The learning rate of each optimizer step.
+/// Says which learning rate each optimizer step has.
 struct LearningRate {
   enum class Kind {
     constant,
@@ -18,7 +18,7 @@ struct LearningRate {
   double factor = 0.1;
   int64_t total = 1;
 
-  /// `step` counts from 0.
+  /// Returns the rate of a step; `step` counts from 0.
   double at(int64_t step) const;
 };
 

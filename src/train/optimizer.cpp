@@ -1,125 +1,106 @@
 #include "train/optimizer.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
-#include <cmath>
-
-#include "ops/kernels/vectorised.hpp"
-#include "ops/precision.hpp"
+#include "backend/precision.hpp"
 
 namespace mpi4dl {
-namespace {
-
-constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
-
-/// Calls `update(numbers, begin, end)` for pieces of a part of all parameters. What it does with a
-/// number takes one pass over memory; each operator of libtorch would take another.
-template <typename Update>
-void in_one_pass(const at::Tensor& values, const Interval& part, const Update& update) {
-  constexpr int64_t kPiece = int64_t{32} << 10;
-  with_numbers(values, [&](auto* numbers) {
-    at::parallel_for(part.begin, part.end, kPiece, [&](int64_t begin, int64_t end) {
-      vectorised([&] { update(numbers, begin, end); });
-    });
-  });
-}
-
-}  // namespace
 
 Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& options)
     : parameters_(parameters),
       options_(options),
       master_(parameters.value_memory().to(wide_type(parameters.type()))) {
   const bool adaptive = options.kind != OptimizerOptions::Kind::sgd;
-  if (adaptive || options.momentum != 0) momentum_ = at::zeros_like(master_);
-  if (adaptive) variation_ = at::zeros_like(master_);
+  if (adaptive) {
+    exp_avg_ = at::zeros_like(master_);
+    exp_avg_sq_ = at::zeros_like(master_);
+  } else if (options.momentum != 0) {
+    momentum_buffer_ = at::zeros_like(master_);
+  }
+  group_parameters();
+}
+
+void Optimizer::group_parameters() {
+  const auto chosen = [](const std::map<std::string, double>& some, const std::string& name,
+                         double otherwise) {
+    const auto found = some.find(name);
+    return found == some.end() ? otherwise : found->second;
+  };
+  for (const auto& [name, range] : parameters_.trained_ranges()) {
+    const Group group{range, chosen(options_.rate_factors, name, 1),
+                      chosen(options_.weight_decays, name, options_.weight_decay)};
+    if (!groups_.empty() && groups_.back().rate_factor == group.rate_factor &&
+        groups_.back().weight_decay == group.weight_decay)
+      groups_.back().range.end = range.end;
+    else
+      groups_.push_back(group);
+  }
 }
 
 void Optimizer::step(double learning_rate, double scale) {
-  step(learning_rate, scale, all());
+  update(learning_rate, scale, all());
 }
 
-void Optimizer::step(double learning_rate, double scale, const Interval& part) {
+void Optimizer::step(double learning_rate, double scale, const ShardedUpdate& update) {
+  this->update(learning_rate, scale, update.shard());
+  update.gather(parameters_.value_memory());
+}
+
+void Optimizer::update(double learning_rate, double scale, const Interval& shard) {
   const at::NoGradGuard no_grad;
   ++steps_;
+  for (const Group& group : groups_)
+    if (const Interval part = intersect(group.range, shard); !part.empty())
+      update(learning_rate * group.rate_factor, scale, group, part);
+  round_values(shard);
+}
+
+void Optimizer::update(double learning_rate, double scale, const Group& group,
+                       const Interval& part) {
+  const auto of = [&](const at::Tensor& memory) {
+    return memory.defined() ? memory.narrow(0, part.begin, part.length()) : memory;
+  };
+  const at::Tensor values = of(master_), gradients = of(parameters_.gradient_memory());
+  const Backend& backend = parameters_.backend();
+  const double decay = group.weight_decay;
   if (options_.kind == OptimizerOptions::Kind::sgd) {
-    descend(learning_rate, scale, part);
+    backend.sgd({learning_rate, scale, decay, options_.momentum}, values, gradients,
+                of(momentum_buffer_));
   } else {
-    adapt(learning_rate, scale, part);
+    const bool decoupled = options_.kind == OptimizerOptions::Kind::adamw;
+    backend.adam({learning_rate, scale, decay, decoupled, steps_}, values, gradients, of(exp_avg_),
+                 of(exp_avg_sq_));
   }
-  round_values(part);
 }
 
 TensorMap Optimizer::state() const {
   TensorMap found = parameters_.by_name(master_);
   const auto add = [&](const std::string& what, const at::Tensor& memory) {
     if (!memory.defined()) return;
-    for (auto& [name, numbers] : parameters_.by_name(memory)) found[what + name] = numbers;
+    for (auto& [name, values] : parameters_.by_name(memory)) found[what + name] = values;
   };
-  add("momentum/", momentum_);
-  add("variation/", variation_);
+  add("momentum_buffer/", momentum_buffer_);
+  add("exp_avg/", exp_avg_);
+  add("exp_avg_sq/", exp_avg_sq_);
   return found;
 }
 
-void Optimizer::gather(const Communicator& holders) const {
-  for (const at::Tensor& memory : {master_, momentum_, variation_})
-    if (memory.defined() && !memory.is_same(parameters_.value_memory()))
-      holders.gather_slices(memory);
+void Optimizer::gather(const ShardedUpdate& update) const {
+  for (const at::Tensor& memory : {master_, momentum_buffer_, exp_avg_, exp_avg_sq_})
+    if (memory.defined() && !memory.is_same(parameters_.value_memory())) update.gather(memory);
 }
 
-void Optimizer::go_on(int64_t steps) {
-  steps_ = steps;
+void Optimizer::restore(int64_t step) {
+  steps_ = step;
   round_values(all());
 }
 
-void Optimizer::round_values(const Interval& part) {
+void Optimizer::round_values(const Interval& shard) {
   const at::Tensor& values = parameters_.value_memory();
   if (master_.is_same(values)) return;
-  values.narrow(0, part.begin, part.length()).copy_(master_.narrow(0, part.begin, part.length()));
-}
-
-void Optimizer::descend(double learning_rate, double scale, const Interval& part) {
-  const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, part, [&]<typename T>(T* value, int64_t begin, int64_t end) {
-    const T* gradient = gradients.data_ptr<T>();
-    T* momentum = momentum_.defined() ? momentum_.data_ptr<T>() : nullptr;
-    const T rate = learning_rate, size = scale, decay = options_.weight_decay,
-            inertia = options_.momentum;
-    MPI4DL_INDEPENDENT
-    for (int64_t i = begin; i < end; ++i) {
-      T direction = gradient[i] * size + value[i] * decay;
-      if (momentum != nullptr) direction = momentum[i] = momentum[i] * inertia + direction;
-      value[i] -= rate * direction;
-    }
-  });
-}
-
-void Optimizer::adapt(double learning_rate, double scale, const Interval& part) {
-  const auto count = static_cast<double>(steps_);
-  const double correction1 = 1 - std::pow(kBeta1, count);
-  const double correction2 = 1 - std::pow(kBeta2, count);
-  const bool decoupled = options_.kind == OptimizerOptions::Kind::adamw;
-  const double shrinking = decoupled ? 1 - learning_rate * options_.weight_decay : 1;
-  const at::Tensor& gradients = parameters_.gradient_memory();
-  in_one_pass(master_, part, [&]<typename T>(T* value, int64_t begin, int64_t end) {
-    const T* gradient = gradients.data_ptr<T>();
-    T* momentum = momentum_.data_ptr<T>();
-    T* variation = variation_.data_ptr<T>();
-    const T size = scale, decay = decoupled ? 0 : options_.weight_decay, shrink = shrinking,
-            rate = learning_rate / correction1, spread = 1 / std::sqrt(correction2),
-            epsilon = kEpsilon, beta1 = kBeta1, beta2 = kBeta2, fresh1 = 1 - kBeta1,
-            fresh2 = 1 - kBeta2;
-    MPI4DL_INDEPENDENT
-    for (int64_t i = begin; i < end; ++i) {
-      const T direction = gradient[i] * size + value[i] * decay;
-      momentum[i] = momentum[i] * beta1 + direction * fresh1;
-      variation[i] = variation[i] * beta2 + direction * direction * fresh2;
-      value[i] =
-          value[i] * shrink - rate * momentum[i] / (std::sqrt(variation[i]) * spread + epsilon);
-    }
-  });
+  values.narrow(0, shard.begin, shard.length())
+      .copy_(master_.narrow(0, shard.begin, shard.length()));
 }
 
 }  // namespace mpi4dl

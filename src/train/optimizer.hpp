@@ -1,51 +1,62 @@
 #pragma once
 
-#include "comm/communicator.hpp"
-#include "ops/parameters.hpp"
+#include "execute/parameters.hpp"
 #include "storage/tensor_source.hpp"
+#include "train/sharded_update.hpp"
 
 namespace mpi4dl {
 
 struct OptimizerOptions {
   enum class Kind { sgd, adam, adamw };
   Kind kind = Kind::sgd;
-  double momentum = 0.9;  ///< of SGD; Adam's first beta is its default
+  double momentum = 0.9;  ///< for SGD; Adam's first beta is its default
   double weight_decay = 0;
+  /// Multiply the learning rate of some parameters, by name.
+  std::map<std::string, double> rate_factors = {};
+  /// Replace the weight decay of some parameters, by name.
+  std::map<std::string, double> weight_decays = {};
 };
 
-/// Turns gradients into new parameters, by the formulas of torch::optim. Of ranks on one node that
-/// hold the same parameters each updates its slice of them, and has the others' from them; ranks on
-/// several nodes compute the same update. Half types keep their digits in a float32 copy.
+/// Turns gradients into new parameters, by the formulas of torch::optim. Half types keep their
+/// digits in a float32 copy.
 class Optimizer {
  public:
   Optimizer(const Parameters& parameters, const OptimizerOptions& options);
 
-  /// Uses each gradient times `scale`, which clipping sets.
+  /// Updates all parameters, by each gradient times `scale`, which clipping sets.
   void step(double learning_rate, double scale = 1);
-  /// The same for the parameters [begin, end) only, one after the other; the others must come from
-  /// the ranks that have updated them.
-  void step(double learning_rate, double scale, const Interval& part);
+  /// Updates this rank's shard of the parameters, and has the others' from them. Collective over
+  /// the data-parallel group.
+  void step(double learning_rate, double scale, const ShardedUpdate& update);
 
-  /// All that the next step depends on, sharing memory: each parameter with all its digits, and
-  /// what is remembered of it as "momentum/NAME" and "variation/NAME".
+  /// Returns all that the next step depends on, sharing memory: each parameter with all its digits,
+  /// and of it what torch::optim calls "exp_avg/NAME" and "exp_avg_sq/NAME" (Adam, AdamW) or
+  /// "momentum_buffer/NAME" (SGD).
   TensorMap state() const;
-  /// Has what other ranks remember of the slices that they have updated. Collective.
-  void gather(const Communicator& holders) const;
-  /// Goes on with what was written into state(), as if so many steps were done.
-  void go_on(int64_t steps);
+  /// Completes the state by what other ranks have of their shards. Collective over the group.
+  void gather(const ShardedUpdate& update) const;
+  /// Takes over what was written into state(), as it is after so many steps.
+  void restore(int64_t step);
 
  private:
-  void descend(double learning_rate, double scale, const Interval& part);
-  void adapt(double learning_rate, double scale, const Interval& part);
-  void round_values(const Interval& part);
+  /// Is a run of parameters, one after the other in memory, that learn alike.
+  struct Group {
+    Interval range;
+    double rate_factor = 1, weight_decay = 0;
+  };
+  void group_parameters();
+  void update(double learning_rate, double scale, const Interval& shard);
+  void update(double learning_rate, double scale, const Group& group, const Interval& part);
+  void round_values(const Interval& shard);
   Interval all() const { return {0, master_.numel()}; }
 
   const Parameters& parameters_;
   OptimizerOptions options_;
-  // Each has a number for every parameter, one after the other.
-  at::Tensor master_;     // the values with all digits; they themselves unless they are half
-  at::Tensor momentum_;   // or Adam's first moment
-  at::Tensor variation_;  // Adam's second moment
+  std::vector<Group> groups_;
+  // Each has an element for every parameter, one after the other.
+  at::Tensor master_;                // the values with all digits; they themselves unless half
+  at::Tensor momentum_buffer_;       // of SGD with momentum
+  at::Tensor exp_avg_, exp_avg_sq_;  // Adam's moments
   int64_t steps_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,36 +10,34 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/affinity.hpp"
 #include "base/random.hpp"
+#include "comm/collectives.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// The cores that a rank may use, and on which machine they are.
+/// Says which cores a rank may use, and on which machine they are.
 struct Cores {
   uint64_t machine;
   cpu_set_t mask;
 
   bool shared_with(const Cores& other) const {
-    cpu_set_t both;
-    CPU_AND(&both, &mask, &other.mask);
-    return machine == other.machine && CPU_COUNT(&both) > 0;
+    return machine == other.machine && overlap(mask, other.mask);
   }
 };
 
 Cores own_cores() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
-  Cores cores{key_of(std::string_view(name.data())), {}};
-  CPU_ZERO(&cores.mask);
-  if (sched_getaffinity(0, sizeof(cores.mask), &cores.mask) != 0) CPU_SET(0, &cores.mask);
-  return cores;
+  return {key_of(std::string_view(name.data())), allowed_cores()};
 }
 
-/// Schedules of all ranks of the first replica, as numbers: 0 is no action.
+/// Returns the schedules of all ranks of the first replica. They travel as integers, of which 0 is
+/// no action.
 std::vector<Schedule> gather(const Schedule& mine, const Layout& layout,
                              const Communicator& world) {
-  const auto lengths = all_gather(world, static_cast<int64_t>(mine.size()));
+  const auto lengths = all_gather(static_cast<int64_t>(mine.size()), world);
   const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   at::Tensor all = at::zeros({world.size(), longest}, at::kLong);
   auto rows = all.accessor<int64_t, 2>();
@@ -48,7 +45,7 @@ std::vector<Schedule> gather(const Schedule& mine, const Layout& layout,
     rows[world.rank()][static_cast<int64_t>(i)] =
         1 + (mine[i].kind == Action::Kind::backward ? 1 : 0) + 2 * mine[i].direction +
         4 * static_cast<int64_t>(mine[i].batch);
-  world.all_reduce(all);
+  all_reduce(all, world);
   std::vector<Schedule> schedules(layout.group_size());
   for (int rank = 0; rank < layout.group_size(); ++rank)
     for (int64_t i = 0; i < lengths[rank]; ++i) {
@@ -77,7 +74,7 @@ int share_of_threads(const Layout& layout, const Schedule& mine,
                      const std::vector<StageCost>& costs, const Communicator& world) {
   const std::vector<Schedule> schedules = gather(mine, layout, world);
   const Cores here = own_cores();
-  const auto everywhere = all_gather(world, here);
+  const auto everywhere = all_gather(here, world);
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return at::get_num_threads();
   std::vector<int> sharers;
   for (int rank = 0; rank < world.size(); ++rank)

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "backend/precision.hpp"
 #include "base/error.hpp"
 #include "comm/agreement.hpp"
 #include "storage/safetensors.hpp"
@@ -20,7 +21,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return shape.empty() ? "one number" : fmt::format("{}", fmt::join(shape, "x"));
 }
 
-/// Every zip archive begins so, and with it what torch.save writes.
+/// Returns true for a zip archive, which torch.save writes.
 bool is_archive(const std::string& path) {
   std::string begin(2, ' ');
   if (file_size(path) < static_cast<int64_t>(begin.size())) return false;
@@ -28,16 +29,56 @@ bool is_archive(const std::string& path) {
   return begin == "PK";
 }
 
-/// Only the weights among the tensors that this rank holds.
-void load_held(const std::string& path, const Graph& graph, const TensorMap& held,
+/// Returns what weights call a parameter: its name, or one that it has in the state_dict of the
+/// model; an empty string where it is in none.
+std::string name_in(const TensorSource& weights, const Model& model, const std::string& parameter) {
+  const auto exported = model.exported.find(parameter);
+  if (weights.tensors().contains(parameter) || exported == model.exported.end()) return parameter;
+  for (const auto& [name, shape] : exported->second)
+    if (weights.tensors().contains(name)) return name;
+  return exported->second.empty() ? "" : exported->second.begin()->first;
+}
+
+/// Returns whether a tensor of this name and shape holds the values of a parameter.
+bool holds(const Model& model, const std::string& parameter, const std::vector<int64_t>& shape,
+           const std::string& name, const std::vector<int64_t>& stored) {
+  const auto exported = model.exported.find(parameter);
+  if (stored == shape || exported == model.exported.end()) return stored == shape;
+  const auto known = exported->second.find(name);
+  return known != exported->second.end() && known->second == stored;
+}
+
+/// Returns whether a parameter is not read from these weights.
+bool starts_anew(const Model& model, const TensorSource& weights, const std::string& parameter,
+                 const std::vector<int64_t>& shape) {
+  const std::string name = name_in(weights, model, parameter);
+  if (model.fresh.contains(parameter) || name.empty()) return true;
+  const auto found = weights.tensors().find(name);
+  return model.resized.contains(parameter) &&
+         (found == weights.tensors().end() ||
+          !holds(model, parameter, shape, name, found->second.shape));
+}
+
+/// Loads the weights among the tensors that this rank holds, and nothing else.
+void load_held(const std::string& path, const Model& model, const TensorMap& held,
                const Communicator& world) {
   run_together(world, [&] {
-    const std::unique_ptr<TensorSource> weights = open_weights(path);
-    check_weights(*weights, path, graph);
+    const std::shared_ptr<const TensorSource> weights =
+        path.empty() ? model.weights : open_weights(path);
+    check_weights(*weights, path.empty() ? model.name : path, model);
     weights->check_files(world.rank(), world.size());
     for (const auto& [name, values] : held)
-      if (is_weight(name)) copy_tensor(*weights, name, values);
+      if (is_weight(name) && !starts_anew(model, *weights, name, values.sizes().vec()))
+        values.copy_(weights->read(name_in(*weights, model, name)).reshape(values.sizes()));
   });
+}
+
+/// Returns the names of a model's file that are no parameters.
+std::set<std::string> further_names(const Model& model) {
+  std::set<std::string> names(model.carried.begin(), model.carried.end());
+  for (const auto& [parameter, all] : model.exported)
+    for (const auto& [name, shape] : all) names.insert(name);
+  return names;
 }
 
 }  // namespace
@@ -55,20 +96,23 @@ std::unique_ptr<TensorSource> open_weights(const std::string& path) {
 }
 
 std::vector<std::string> class_names(const std::string& path) {
+  if (path.empty()) return {};
   const std::unique_ptr<TensorSource> weights = open_weights(path);
   const auto* checkpoint = dynamic_cast<const Checkpoint*>(weights.get());
   return checkpoint == nullptr ? std::vector<std::string>() : checkpoint->manifest().classes;
 }
 
-void check_weights(const TensorSource& weights, const std::string& path, const Graph& graph) {
-  std::set<std::string> known;
-  for (const Node& node : graph.nodes())
+void check_weights(const TensorSource& weights, const std::string& path, const Model& model) {
+  std::set<std::string> known = further_names(model);
+  for (const Node& node : model.graph.nodes())
     for (const Parameter& parameter : node.parameters) {
       known.insert(parameter.name);
-      const auto found = weights.tensors().find(parameter.name);
+      if (starts_anew(model, weights, parameter.name, parameter.shape)) continue;
+      const std::string name = name_in(weights, model, parameter.name);
+      const auto found = weights.tensors().find(name);
       validate(found != weights.tensors().end(),
-               "'{}' has no {}: these are weights of another model", path, parameter.name);
-      validate(found->second.shape == parameter.shape,
+               "'{}' has no {}: these are weights of another model", path, name);
+      validate(holds(model, parameter.name, parameter.shape, name, found->second.shape),
                "'{}' has a {} of {}, but the model's is {}: these are weights of another model",
                path, parameter.name, shape_text(found->second.shape), shape_text(parameter.shape));
     }
@@ -86,22 +130,50 @@ void copy_tensor(const TensorSource& source, const std::string& name, const at::
   to.copy_(source.read(name));
 }
 
-void load_weights(const std::string& path, const Graph& graph,
+void load_weights(const std::string& path, const Model& model,
                   const std::map<int, std::unique_ptr<Parameters>>& parameters,
                   const Communicator& world) {
   TensorMap held;
   for (const auto& [stage, values] : parameters) {
-    held.merge(values->trainable());
+    held.merge(values->trained());
     held.merge(values->statistics());
+    held.merge(values->frozen());
   }
-  load_held(path, graph, held, world);
+  load_held(path, model, held, world);
 }
 
-void load_weights(const std::string& path, Trainer& trainer, const Communicator& world) {
+void load_weights(const std::string& path, const Model& model, Trainer& trainer,
+                  const Communicator& world) {
   TensorMap held;
   for (auto& [stage, state] : trainer.state()) held.merge(TensorMap(state));
-  load_held(path, trainer.graph(), held, world);
-  trainer.go_on(0);
+  load_held(path, model, held, world);
+  trainer.restore(0);
+}
+
+TensorMap all_weights(const TensorSource& source) {
+  TensorMap weights;
+  const std::string carried = kCarried;
+  const auto* checkpoint = dynamic_cast<const Checkpoint*>(&source);
+  const ExportedNames exported =
+      checkpoint == nullptr ? ExportedNames() : checkpoint->manifest().exported;
+  for (const auto& [name, info] : source.tensors()) {
+    if (name.starts_with(carried)) weights[name.substr(carried.size())] = source.read(name);
+    if (!is_weight(name)) continue;
+    at::Tensor values = source.read(name);
+    if (checkpoint != nullptr) values = values.to(wide_type(info.type));
+    if (const auto others = exported.find(name); others == exported.end())
+      weights[name] = values;
+    else
+      for (const auto& [other, shape] : others->second) weights[other] = values.reshape(shape);
+  }
+  return weights;
+}
+
+void carry_along(const std::string& path, Model& model) {
+  model.state = open_weights(path);
+  for (const auto& [name, info] : model.state->tensors())
+    if (name.starts_with(kCarried) || (!is_weight(name) && name.find('/') == std::string::npos))
+      model.carried.push_back(name);
 }
 
 }  // namespace mpi4dl

@@ -15,6 +15,12 @@ TEST(NearestName, FindsWhatWasMeant) {
   EXPECT_EQ(nearest_name("trian", {"train", "plan"}), "train");
 }
 
+TEST(NearestName, FindsTheOnlyOneThatBeginsLikeIt) {
+  EXPECT_EQ(nearest_name("--image", kFlags), "--image-size");
+  EXPECT_EQ(nearest_name("--bat", kFlags), "");
+  EXPECT_EQ(nearest_name("--", {"--batch-size"}), "");
+}
+
 TEST(NearestName, SuggestsNothingWhereNothingIsNear) {
   EXPECT_EQ(nearest_name("--frobnicate", kFlags), "");
   EXPECT_EQ(nearest_name("x", {"train", "plan"}), "");

@@ -89,7 +89,7 @@ medical 2 "has neither a folder of images for each class nor images" empty
 medical 2 "empty_class/c of a class has no images" empty_class
 medical 2 "text_only/a of a class has no images" text_only
 medical 2 "nothing says which class" flat
-medical 2 "has 3 classes (a, b, c), but --num-classes is 2" three
+medical 2 "has 3 classes (a, b, c), but the number of classes is 2; use 3 (--num-classes)" three
 medical 2 "has a class 'zebra' that" other_val
 medical 2 "already says what is for validation" split --val-fraction 0.5
 medical 2 "use less than 1" good --val-fraction 1
@@ -98,16 +98,16 @@ medical 2 "fewer than the effective batch of 2" good --val-fraction 0.9
 medical 2 "the first line of $data/header.csv is 'file;class'" header.csv
 medical 2 "is empty; its first line must be path,label" nothing.csv
 medical 2 "names no images" headline.csv
-medical 2 "has 1 classes (tumour), but --num-classes is 2" word.csv
+medical 2 "has 1 classes (tumour), but the number of classes is 2; use 1 (--num-classes)" word.csv
 medical 2 "line 2: the label '-1' is not a number of a class" minus.csv
-medical 2 "has label 2, but with --num-classes 2 the largest is 1" range.csv
+medical 2 "has label 2, but the number of classes is 2, so the largest is 1 (--num-classes)" range.csv
 medical 2 "split is 'test'; use train or val" parts.csv
 medical 2 "line 2: 1 fields instead of 2" fields.csv
 medical 2 "a quote is never closed" quote.csv
 medical 2 "--level 1 and --mpp 0.5 exclude each other" good --level 1 --mpp 0.5
 medical 2 "--mpp 0.5 and --fit resize exclude each other" good --mpp 0.5 --fit resize
 medical 2 "--fit: stretch not in" good --fit stretch
-medical 2 "--num-images 5 has a meaning only with --app synthetic or random" good --num-images 5
+medical 2 "--num-images 5 requires --app synthetic or random" good --num-images 5
 medical 1 "there is no such file" missing.csv
 medical 1 "cannot read $data/corrupt_jpeg" corrupt_jpeg
 medical 1 "cannot read $data/cut_png" cut_png
@@ -115,20 +115,20 @@ medical 1 "it is not an image that libvips knows" text_png
 medical 1 "cannot read $data/no_bytes" no_bytes
 medical 1 "it has 1 level, from 0 to 0" good --level 3
 medical 1 "nothing in it says how large a pixel is" good --mpp 0.5
-medical 1 "has 20x20 pixels, not the 32x32 of --image-size; use --fit" small
-medical 1 "--fit crop needs larger images" small --fit crop
-medical 1 "--fit pad needs smaller images" good --fit pad --image-size 16 --global-pool-head
+medical 1 "has 20x20 pixels, not the image size of 32x32; use crop, pad, crop-pad or resize" small
+medical 1 "crop needs larger images; use crop-pad or resize" small --fit crop
+medical 1 "pad needs smaller images; use crop-pad or resize" good --fit pad --image-size 16 --global-pool-head
 cifar 2 "there is no folder" gone
 cifar 2 "has no files data_batch_*.bin" good
 cifar 2 "test_batch.bin: No such file" no_test
 cifar 2 "has 3077 bytes, which is no multiple of the 3073" long_file
 cifar 2 "CIFAR-10 has 10 classes, but --num-classes is 7" cifar --num-classes 7
-cifar 2 "an image of CIFAR-10 has 32x32 pixels, not the 64x64" cifar --image-size 64
-cifar 2 "--level and --mpp have a meaning only with --app medical" cifar --level 1
+cifar 2 "an image of CIFAR-10 has 32x32 pixels, not the image size of 64x64" cifar --image-size 64
+cifar 2 "--level and --mpp require --app medical" cifar --level 1
 cifar 2 "CIFAR-10 has test_batch.bin for validation" cifar --val-fraction 0.1
 cifar 1 "its label is 77, not below 10" label
-refuses 2 "--datapath x has a meaning only with --app medical or cifar" --app synthetic --datapath x
+refuses 2 "--datapath x requires --app medical or cifar" --app synthetic --datapath x
 refuses 2 "there is no folder, CSV file or image x" --datapath x
-refuses 2 "--fit pad has a meaning only with --app medical or cifar" --fit pad
+refuses 2 "--fit pad requires --app medical or cifar" --fit pad
 
 verdict

@@ -11,7 +11,7 @@ refuses() {
   expect_one_sentence "$words"
 }
 
-refuses "--num-spatial-parts 3 needs one rank a part, but there are 4" --num-spatial-parts 3
+refuses "3 spatial parts need one rank each, but there are 4; start with mpirun -np 3 (--num-spatial-parts)" --num-spatial-parts 3
 refuses "an image of 1x1 pixels cannot be cut into 2x2 tiles" --image-size 1
 refuses "an image of 8x3 pixels cannot be cut into 1x4 tiles" --slice-method 1x4 --image-size 8x3
 refuses "unknown slice method 'diagonal'" --slice-method diagonal

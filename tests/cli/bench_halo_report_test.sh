@@ -12,7 +12,8 @@ done
 expect_right_halo 2 --image-size 7x16 --slice-method 2x1 --halo-len 0 --dtype float64 \
   --compute --backward --out-channels 2
 expect_text '"bytes_per_rank": 0' "$result"
-for key in adjoint_ms sequential_ms overlapped_ms; do
+expect_text "weight gradients: 16 bytes on 2 ranks "
+for key in adjoint_ms sequential_ms overlapped_ms reduction_ms reduction; do
   expect_text "\"$key\": " "$result"
 done
 

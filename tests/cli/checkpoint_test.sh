@@ -52,9 +52,9 @@ same_end() {
   same_losses "$2" 0
 }
 
-# same_losses LOG TOLERANCE: as the undisturbed run, step by step.
+# same_losses LOG TOLERANCE [OTHER]: as the undisturbed run, or the other log, step by step.
 same_losses() {
-  python3 - "$1" "$scratch/whole.log" "$2" >"$output" 2>&1 <<'END' || complain "other losses"
+  python3 - "$1" "${3:-$scratch/whole.log}" "$2" >"$output" 2>&1 <<'END' || complain "other losses"
 import json, sys
 def losses(path):
     lines = [json.loads(line) for line in open(path)]
@@ -130,6 +130,29 @@ size = sum(v.square().sum() for v in whole.values()).sqrt()
 for name, values in whole.items():
     assert (mine[name] - values).norm() <= 1e-8 * max(values.norm(), 1e-6 * size), name
 END
+}
+
+# Checkpoints of format version 1 have other names for the state of the optimizer. Training goes on from them as
+# in the program that wrote them (see make.sh there), and writes the new names.
+older_format() {
+  local stored names optimizer
+  stored=$(dirname "$0")/../data/checkpoint_v1
+  for optimizer in sgd adam; do
+    python3 -m tarfile -e "$stored/$optimizer.tar.xz" "$scratch"
+    run 300 1 "$MPI4DL" --config "$stored/run.ini" train --optimizer "$optimizer" --num-epochs 2 --keep 1 \
+      --checkpoint-dir "$scratch/$optimizer" --resume auto --json-log "$scratch/$optimizer.log"
+    what="$optimizer from format version 1"
+    expect_exit 0
+    expect_text "going on behind step 4 from"
+    # Other processors add in another order.
+    same_losses "$scratch/$optimizer.log" 1e-12 "$stored/$optimizer.log"
+    names=$(grep -oE '"(version": [0-9]+|[a-z_]+/stem.conv.weight")' "$scratch/$optimizer/step-00000008/manifest.json" |
+      tr -d '\n"')
+    case $optimizer in
+      sgd) [ "$names" = "version: 3momentum_buffer/stem.conv.weight" ] ;;
+      adam) [ "$names" = "version: 3exp_avg/stem.conv.weightexp_avg_sq/stem.conv.weight" ] ;;
+    esac || complain "unexpected version or names: $names"
+  done
 }
 
 # signalled SIGNAL RANKS ARGUMENT...: the launcher, or the only process, gets it in the middle of a run.
@@ -211,9 +234,9 @@ bad_flags() {
   refuses 2 "--checkpoint-every 3weeks is not how often" 1 --checkpoint-dir "$none" --checkpoint-every 3weeks
   refuses 2 "--checkpoint-every 0steps is not how often" 1 --checkpoint-dir "$none" --checkpoint-every 0steps
   refuses 2 "--keep: 0 is not a number of at least 1" 1 --checkpoint-dir "$none" --keep 0
-  refuses 2 "--checkpoint-every has a meaning only with --checkpoint-dir" 1 --checkpoint-every 2
-  refuses 2 "--keep has a meaning only with --checkpoint-dir" 1 --keep 2
-  refuses 2 "--resume auto has a meaning only with --checkpoint-dir" 1 --resume auto
+  refuses 2 "--checkpoint-every requires --checkpoint-dir" 1 --checkpoint-every 2
+  refuses 2 "--keep requires --checkpoint-dir" 1 --keep 2
+  refuses 2 "--resume auto requires --checkpoint-dir" 1 --resume auto
   refuses 2 "cannot make --checkpoint-dir /dev/null/run: Not a directory" 2 --checkpoint-dir /dev/null/run
 }
 
@@ -222,7 +245,7 @@ bad_resume() {
   local folder=$scratch/moved none=$scratch/none one=$scratch/one
   local newest=$folder/step-00000012
   refuses 2 "there is no checkpoint in '$none'" 1 --resume "$none"
-  refuses 2 "has checkpoints already, up to step 12; go on from there with --resume auto" 1 --checkpoint-dir "$folder"
+  refuses 2 "has checkpoints already, up to step 12; resume from there, or choose another folder (--resume auto, --checkpoint-dir)" 1 --checkpoint-dir "$folder"
   refuses 2 "has checkpoints of later steps, up to 12" 1 --checkpoint-dir "$folder" --resume "$folder/step-00000004"
   refuses 2 "was trained with --depth 8, not 14" 2 "${layers[@]}" --depth 14 --resume "$newest"
   refuses 2 "was trained with --image-size 32, not 64" 1 --image-size 64 --resume "$newest"
@@ -270,6 +293,7 @@ undisturbed
 for seed in $(seq "$kills"); do killed "$seed"; done
 [ $# -gt 0 ] && verdict
 other_layouts
+older_format
 damaged
 signalled USR1 5 "${tiles[@]}"
 signalled TERM 1

@@ -105,7 +105,7 @@ complains() {
   refuses "--out: cannot create '/nowhere/p.csv.partial': No such file or directory" \
     2 predict "${model[@]}" --weights "$weights" --out /nowhere/p.csv
   refuses "--out $scratch is a folder" 2 predict "${model[@]}" --weights "$weights" --out "$scratch"
-  refuses "--run-dir $scratch/layers_run holds another run already" \
+  refuses "the run directory $scratch/layers_run holds another run already; use a new folder, or resume that run (--run-dir, --resume)" \
     2 train "${model[@]}" --batch-size 2 --run-dir "$scratch/layers_run"
   refuses "cannot make --run-dir /dev/null/run: Not a directory" \
     2 train "${model[@]}" --batch-size 2 --run-dir /dev/null/run

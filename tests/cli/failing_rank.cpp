@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "comm/collectives.hpp"
 #include "comm/session.hpp"
 
 namespace {
@@ -27,14 +28,14 @@ void throw_in_the_middle(Session& session) {
   session.doing("reading image 7");
   if (session.world().rank() == 1) throw std::runtime_error("the file is gone");
   session.doing("waiting for everybody");
-  session.world().barrier();
+  barrier(session.world());
 }
 
 /// All ranks find the same, while their launcher has no time to end any of them.
 void throw_together(Session& session) {
   session.doing("reading image 7");
   if (session.first()) kill(getppid(), SIGSTOP);
-  session.world().barrier();
+  barrier(session.world());
   throw std::runtime_error("the file is gone");
 }
 

@@ -7,7 +7,7 @@ rows=$(realpath "$(dirname "$0")/front_door")
 cd "$scratch" || exit 1
 on=1  # ranks of the rows that follow; 1 is without a launcher
 
-# row CODE SENTENCE ARGUMENT...: `mpi4dl ARGUMENT...` ends with CODE; a failure says one sentence.
+# row CODE SENTENCE ARGUMENT...: `mpi4dl ARGUMENT...` ends with CODE; a failure says one sentence, last.
 row() {
   local code=$1 sentence=$2
   shift 2
@@ -20,6 +20,9 @@ row() {
   fi
   expect_exit "$code"
   if [ "$code" = 0 ]; then expect_text "$sentence"; else expect_one_sentence "$sentence"; fi
+  # A launcher has words of its own.
+  [ "$code" = 0 ] || [ "$on" != 1 ] || [[ $(tail -n 1 "$output") == "mpi4dl: "* ]] ||
+    complain "the sentence is not the last line"
 }
 
 # --- Commands and flags ---
@@ -31,6 +34,8 @@ row 2 "mpi4dl bench needs a command: halo, train" bench
 row 2 "mpi4dl bench has no command hallo (did you mean halo?)" bench hallo
 row 2 "mpi4dl data has no command frobnicate" data frobnicate
 row 2 "mpi4dl has no command trian (did you mean train?)" help trian
+row 2 "mpi4dl has no command eval (did you mean evaluate?)" eval
+row 2 "mpi4dl needs a command before --model, such as mpi4dl train" --model resnet
 row 0 "Commands, each with a --help of its own" help
 row 0 "--num-spatial-parts" help train
 row 0 "--halo-len" help bench halo
@@ -40,6 +45,45 @@ row 2 "mpi4dl evaluate has no flag --chekpoint (did you mean --checkpoint?)" eva
 row 2 "mpi4dl train does not expect 'folder'" train folder
 row 2 "--batch-size: zero is not a number of at least 1" train --batch-size zero
 row 2 "unknown model 'resnt' (did you mean resnet?); there are amoebanet, resnet" train --model resnt
+row 2 "--batch-size: 4.5 is not a whole number" train --batch-size 4.5
+row 2 "--balance: a,b is not a whole number" train --balance a,b
+row 2 "--balance: 010 is not a whole number" train --balance 3,010
+row 2 "--batch-size: 010 is not a whole number" train --batch-size 010
+row 2 "--batch-size: 0x10 is not a whole number" train --batch-size 0x10
+row 2 "--seed: 99999999999999999999 is too large" train --seed 99999999999999999999
+row 2 "--depth: 3000000000 is too large" train --depth 3000000000
+row 2 "--lr: 1e400 is not a number above 0" train --lr 1e400
+row 2 "a balance of 3,2 is for 2 stages, but there is 1 (--balance)" train --model resnet \
+  --resnet-version 1 --depth 8 --balance 3,2
+row 2 "20 stages of 4 + 19 x 1 ranks need a multiple of 23 ranks, not 1; start with mpirun -np 23" \
+  train --num-spatial-parts 4 --split-size 20
+row 2 "--batch-size has no value" train --batch-size
+row 2 "--batch-size is given more than once" train --batch-size 4 --batch-size 8
+row 2 "--seed: -1 is not a number of at least 0" train --seed -1
+row 2 "--momentum 0.5 requires --optimizer sgd" train --momentum 0.5 --optimizer adam
+row 2 "--lr-step 5 requires --lr-schedule step" train --lr-step 5
+row 2 "--lr-factor 0.5 requires --lr-schedule step" train --lr-factor 0.5
+
+# --- A shell variable that is not set ---
+
+row 2 "--datapath is given an empty value" train --datapath ""
+row 2 "--checkpoint-dir is given an empty value" train --checkpoint-dir ""
+row 2 "--checkpoint is given an empty value" train --weights ""
+row 2 "--memory is given an empty value" plan --memory ""
+row 2 "there is no folder ./train, and --datapath names no other" train --app medical
+
+# --- What it stands on ---
+
+row 0 "mpi4dl 0.1.0" --version
+folder=$(ldd "$MPI4DL" | awk '$1 ~ /^libc10[.]so/ { print $3 }' | xargs realpath | xargs dirname)
+expect_text ", in $folder"
+expect_text "Open MPI v$($MPIRUN 1 --version | grep -m 1 -oE '[0-9]+[.][0-9.]+')"
+# Debian's libtorch and another one never come together.
+others=$(ldd "$MPI4DL" | awk '$1 ~ /^lib(torch|c10)/ { print $3 }' | xargs realpath | grep -v "^$folder/")
+[ -z "$others" ] || complain "not from $folder: $others"
+if ldd "$MPI4DL" | grep -q libtorch_cuda; then expect_text "cuDNN"; else expect_text "not in this libtorch"; fi
+MPI4DL_MAX_ISA=sse2 row 0 "instruction set  sse2" --version
+MPI4DL_MAX_ISA=neon row 2 "MPI4DL_MAX_ISA=neon names no instruction set" --version
 
 # --- Config files ---
 
@@ -66,9 +110,24 @@ printf 'batch-size = 4\n' >outside.ini
 row 2 "--config outside.ini, line 1: batch-size is not a flag of every command" \
   --config outside.ini train
 row 2 "--config none.ini: there is no such file" --config none.ini train
+row 2 "--config .: this is a folder, not a file" --config . train
+printf '[train]\nseed = 010\n' >octal.ini
+row 2 "--config octal.ini, line 2: --seed: 010 is not a whole number" --config octal.ini train
+printf '[train]\n= 4\n' >nameless.ini
+row 2 "--config nameless.ini, line 2: '= 4' is neither a section such as [train] nor a flag such as" \
+  --config nameless.ini train
+printf '[bench halo]\nhalo-len = -1\n' >below.ini
+row 2 "--config below.ini, line 2: --halo-len: -1 is not a number of at least 0" --config below.ini bench halo
+printf '[train]\ndatapath =\n' >empty.ini
+row 2 "--config empty.ini, line 2: datapath has no value" --config empty.ini train
+printf '[train]\nhelp = true\n' >help.ini
+row 2 "--config help.ini, line 2: mpi4dl train has no flag help" --config help.ini train
+! grep -q "did you mean" "$output" || complain "it suggests what it refuses"
+printf '\357\273\277[train]\r\nbatch-sise = 4\r\n' >windows.ini
+row 2 "--config windows.ini, line 2: mpi4dl train has no flag batch-sise" --config windows.ini train
 small=(--model resnet --resnet-version 1 --depth 8 --global-pool-head --image-size 32
        --num-classes 3 --num-images 9 --batch-size 4)
-printf '[train]\nmodel = resnet\nresnet-version = 1\ndepth = 8\nbalance = 3,2\nsplit-size = 2\nimage-size = 32
+printf '[train]\nmodel = resnet\nresnet-version = 1\ndepth = 8\nbalance = 3, 2\nsplit-size = 2\nimage-size = 32
 num-classes = 3\nnum-images = 9\nbatch-size = 4 # a comment\n' >list.ini
 on=2
 row 0 "stages 1x1 (3 of 5 cells) | 1x1 (2 of 5 cells)" --config list.ini train
@@ -83,7 +142,7 @@ expect_text "ranks        1, "
 expect_text " MiB expected for the rank that needs most"
 expect_text "checkpoints  in trained, every 1 epoch, the last 3 kept"
 on=4
-row 2 "4 + 1 ranks need a multiple of 5 ranks, not 4; start with mpirun -np 5; or give --split-size 1" \
+row 2 "4 + 1 ranks need a multiple of 5 ranks, not 4; start with mpirun -np 5; or use split size 1 to keep all layers on the tiles (--split-size)" \
   train --num-spatial-parts 4
 ! grep -q MPI_ABORT "$output" || complain "the launcher reports an abort"
 row 2 "there are no weights 'nowhere'" evaluate --checkpoint nowhere --stages 2x2
@@ -95,6 +154,7 @@ on=1
 losses() { grep -o '"loss":[^,]*' "$1/metrics.jsonl"; }
 row 0 "2 steps of 4 images" --config run1/run.ini train --run-dir run2
 cmp <(losses run1) <(losses run2) || complain "run.ini does not repeat the run"
+grep -qE "with [0-9]+ threads? a rank" run1/run.ini || complain "run.ini does not say how many threads"
 python3 - <<'END' || complain "config.json holds something else than values"
 import json
 options = json.load(open("run1/config.json"))["options"]
@@ -116,6 +176,11 @@ row 2 "--fit crop contradicts" evaluate --checkpoint trained --app medical --dat
 row 0 "9 images" evaluate --checkpoint trained --num-images 9 --image-size 32x32 --num-classes 3
 row 0 "resnet" plan --checkpoint trained
 row 0 "tensors" export --checkpoint trained --to safetensors --out w.safetensors
+row 2 "w.safetensors has weights, but does not say of which model; give its flags instead (--checkpoint)" \
+  plan --checkpoint w.safetensors
+row 2 "there are no weights 'nowhere'" plan --checkpoint nowhere
+row 2 "there are no weights 'nowhere'" evaluate --checkpoint nowhere --depth 8
+row 2 "there are no weights 'nowhere'" train "${small[@]}" --weights nowhere
 row 2 "was trained with --app synthetic, not random" \
   train "${small[@]}" --app random --checkpoint-dir trained --resume auto
 row 2 "--checkpoint is required" evaluate
@@ -137,5 +202,9 @@ row 2 "trained has checkpoints already, up to step 2" train "${small[@]}" --chec
 
 # shellcheck source-path=SCRIPTDIR source=front_door/data.rows
 . "$rows/data.rows"
+# shellcheck source-path=SCRIPTDIR source=front_door/models.rows
+. "$rows/models.rows"
+# shellcheck source-path=SCRIPTDIR source=front_door/hostile.rows
+. "$rows/hostile.rows"
 
 verdict

@@ -26,8 +26,8 @@ refuses() {
   expect_exit 2
   expect_one_sentence "$words"
 }
-refuses "is there already and not an empty folder" make-glyphs --out "$scratch/glyphs" "${small[@]}"
-refuses "--most 3 must be more than --others 3" make-glyphs --out "$scratch/none" --most 3 --others 3
+refuses "is there already and not an empty folder (--out)" make-glyphs --out "$scratch/glyphs" "${small[@]}"
+refuses "3 of the most frequent glyph must be more than 3 of the others, or none occurs most often (--most, --others)" make-glyphs --out "$scratch/none" --most 3 --others 3
 refuses "at least the 4 of --num-classes" make-glyphs --out "$scratch/none" --size 200 --val-count 3
 [ -e "$scratch/none" ] && complain "a folder was made"
 

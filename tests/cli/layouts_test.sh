@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# layouts_test.sh [--full]: `mpi4dl verify` finds layouts of every kind equal to one rank after three
+# layouts_test.sh [--full] [FLAG...]: `mpi4dl verify` finds layouts of every kind equal to one rank after three
 # optimizer steps, parameters included. With --full all of them, for all models, with and without
-# recompute: about an hour.
+# recompute: about an hour. Flags such as --device are given to every run.
 # shellcheck source-path=SCRIPTDIR source=../support/program.sh
 . "$(dirname "$0")/../support/program.sh"
 
@@ -9,6 +9,9 @@ largest_error=0
 count=0
 model=() # arguments
 more=()  # for every layout
+full=
+if [ "${1:-}" = --full ]; then full=1 && shift; fi
+always=("$@")
 
 value() { sed -n "s/^ *\"$1\": \(.*[^,]\),\{0,1\}$/\1/p" "$result"; }
 
@@ -18,7 +21,7 @@ equal() {
   shift
   rm -f "$result"
   run 300 "$ranks" "$MPI4DL" verify --json "$result" --batch-size 4 --steps 3 \
-    "${model[@]}" "${more[@]}" "$@"
+    "${always[@]}" "${model[@]}" "${more[@]}" "$@"
   expect_exit 0
   [ "$status" = 0 ] || return
   [ "$(value equal)" = true ] || complain "not equal"
@@ -87,7 +90,7 @@ v1=(--model resnet --resnet-version 1 --depth 20 --image-size 32)
 v2=(--model resnet --depth 29 --image-size 32)
 amoebanet=(--model amoebanet --num-layers 6 --num-filters 64 --image-size 128)
 
-if [ "${1:-}" = --full ]; then
+if [ -n "$full" ]; then
   for again in "" --recompute; do
     more=()
     [ -z "$again" ] || more=("$again")

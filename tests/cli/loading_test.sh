@@ -71,7 +71,7 @@ make_images() {
   expect_one_sentence "is there already and not an empty folder"
   run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch" --out "$scratch/none"
   expect_exit 2
-  expect_one_sentence "there is no t10k-images-idx3-ubyte and no t10k-images-idx3-ubyte.gz"
+  expect_one_sentence "-images-idx3-ubyte.gz in"  # of the part that the first rank to look has asked for
   run 120 2 "$MPI4DL" data make-megapixel-mnist --mnist "$scratch/mnist" --out "$scratch/full" --size 60
   expect_exit 2
   expect_one_sentence "a canvas of 60x60 has no room for 5 digits and 50 patterns"
@@ -123,8 +123,8 @@ same_loss_everywhere
 make_digits
 make_images
 broken_images
-complains "--augment turn needs square images, not 32x48" --image-size 32x48 --augment turn
-complains "'shear' in --augment is unknown; use some of hflip,vflip" --augment hflip,shear
+complains "augmentation turn needs square images, not 32x48; leave turn out or change the image size (--image-size, --augment)" --image-size 32x48 --augment turn
+complains "'shear' is an unknown augmentation; use some of hflip,vflip" --augment hflip,shear
 complains "--on-bad-image: ignore not in {fail,skip}" --on-bad-image ignore
 complains "--dropout 1 leaves nothing to learn from" --dropout 1
 verdict

@@ -37,6 +37,15 @@ plans 1 "--parts 4 " "${small[@]}" --batch-size 8 --recompute --dtype bfloat16 -
 plans 1 "17 ranks instead of 5" "${small[@]}" --batch-size 8 --num-spatial-parts 4 --memory 210M
 plans 1 "--stages 4x4 " "${small[@]}" --batch-size 8 --stages 2x2 --memory 210M
 plans 1 "no change that was tried would make it fit" "${small[@]}" --memory 1M
+# More tiles do not help a rank behind them.
+wide=(--model resnet --depth 11 --global-pool-head --image-size 4096 --batch-size 1 --memory 3G)
+plans 1 "--num-spatial-parts 16 --split-size 1 " "${wide[@]}"
+plans 0 "fits into 3 GiB a rank: yes" "${wide[@]}" --num-spatial-parts 16 --split-size 1
+plans 1 "--split-size 1 " "${wide[@]}" --num-spatial-parts 16
+expect_text "all layers on the tiles, 16 ranks instead of 17"
+# Where there are no tiles, none are suggested.
+plans 1 "no change that was tried would make it fit" "${small[@]}" --parallelism layer --memory 1M
+grep -q spatial-parts "$output" && complain "a benchmark without tiles cannot have some"
 
 # Sizes.
 limit() {
@@ -47,7 +56,7 @@ limit 0 "fits into 32 GiB" 32GiB $((32 << 30))
 limit 0 "fits into 37.3 GiB" 40GB 40000000000
 limit 0 "fits into 1.5 TiB" 1.5t $((3 << 39))
 limit 1 "fits into 4 KiB" 4096 4096
-for wrong in nonsense 0 -5 32Q 1e9 G ""; do
+for wrong in nonsense 0 -5 32Q 1e9 G; do
   plans 2 "--memory $wrong is not a size of memory; use a number with a unit" --memory "$wrong"
 done
 

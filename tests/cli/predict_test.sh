@@ -122,7 +122,7 @@ END
   # Without names, positions count, and there must be all of them.
   mpi4dl 1 export --checkpoint "$weights" --to safetensors --out "$scratch/plain.safetensors"
   expect_exit 0
-  refuses 2 "has 1 classes (tumour), but --num-classes is 3" \
+  refuses 2 "has 1 classes (tumour), but the number of classes is 3; use 1 (--num-classes)" \
     mpi4dl 1 evaluate "${model[@]}" --weights "$scratch/plain.safetensors" --datapath "$data/some"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The commands of README.md, typed into one shell from the first to the last, all succeed; but for the
-# scripts that install and build.
+# scripts that install and build. Benchmarks show what they print.
 # shellcheck source-path=SCRIPTDIR source=../support/program.sh
 . "$(dirname "$0")/../support/program.sh"
 
@@ -18,4 +18,10 @@ what="README.md"
 PATH=$(dirname "$MPI4DL"):$PATH timeout --kill-after=5 300 bash ../commands.sh >"$output" 2>&1 </dev/null
 status=$?
 expect_exit 0
+
+: >"$output"
+for readme in "$project"/benchmarks/*/README.md "$project"/benchmarks/*/*/README.md; do
+  what=$readme
+  grep -q -e '^images per sec: mean' -e '^ *ratio to bare MPI' "$readme" || complain "no result of a benchmark"
+done
 verdict

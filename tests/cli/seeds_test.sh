@@ -172,8 +172,8 @@ refuses() {
 }
 
 what_others_have() {
-  refuses "--num-spatial-parts 9 is about tiles, but no stage has any; runs with --spatial-size 1 and \
---num-spatial-parts do, such as those in benchmarks/spatial_parallelism" \
+  refuses "no stage has tiles, so there is no use for 9 spatial parts; runs with spatial size 1 and spatial \
+parts have them, such as those in benchmarks/spatial_parallelism (--spatial-size, --num-spatial-parts)" \
     layer_parallelism/benchmark_resnet_lp --num-spatial-parts 9
   refuses "--halo-D2 is about halos of tiles, but no stage has any; the benchmarks in \
 benchmarks/spatial_parallelism have them" gems_master_model/benchmark_amoebanet_gems_master --halo-D2

@@ -70,9 +70,9 @@ complains() {
   refuses "2 stages of 4 + 1 ranks need a multiple of 5 ranks, not 4" 4 --num-spatial-parts 4
   refuses "--app: 9 not in" 2 --app 9
   refuses "3 images to train on are fewer than the effective batch of 64" 2 --num-images 3
-  refuses "--balance 3,3 must name 2 positive numbers of cells that sum to 38, not 6" \
+  refuses "a balance of 3,3 must name 2 positive numbers of cells that sum to 38, not 6 (--balance)" \
     2 --split-size 2 --balance 3,3
-  refuses "--json-log: cannot create" 2 --depth 11 --json-log /nowhere/log
+  refuses "cannot log steps: cannot create" 2 --depth 11 --json-log /nowhere/log
   refuses "--lr: 0 is not a number above 0" 2 --lr 0
   # A learning rate that ruins the weights: the run ends, and says where.
   train 2 --model resnet --resnet-version 1 --depth 8 --split-size 2 --batch-size 2 --lr 1e38

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/collectives.hpp"
 #include "support/scoped.hpp"
 #include "support/world.hpp"
 
@@ -30,7 +31,7 @@ int previous() {
 at::Tensor message_from(int sender) {
   return at::full({kElements}, sender, at::kDouble);
 }
-at::Tensor room() {
+at::Tensor buffer() {
   return at::empty({kElements}, at::kDouble);
 }
 
@@ -39,7 +40,7 @@ void overwrite_freed_memory() {
   for (int i = 0; i < 4; ++i) at::full({kElements}, -1, at::kDouble);
 }
 
-/// Whether a message in flight belongs to this rank alone; true in both ways of carrying it.
+/// Tests that a message in flight belongs to this rank alone, in both ways of carrying it.
 class Flight : public ::testing::TestWithParam<bool> {
   Scoped<bool> staged_{world().context().stage_through_host, GetParam()};
 };
@@ -47,8 +48,8 @@ INSTANTIATE_TEST_SUITE_P(Carried, Flight, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "staged" : "direct"; });
 
 TEST_P(Flight, OwnsItsBufferUntilItArrives) {
-  Pending arrival = world().receive(room(), previous(), kTag);
-  world().barrier();
+  Pending arrival = world().receive(buffer(), previous(), kTag);
+  barrier(world());
   Pending sent = world().send(message_from(rank()), next(), kTag);
   overwrite_freed_memory();
   const at::Tensor received = std::move(arrival).wait();
@@ -57,7 +58,7 @@ TEST_P(Flight, OwnsItsBufferUntilItArrives) {
 }
 
 TEST_P(Flight, SurvivesBeingMoved) {
-  Pending arrival = world().receive(room(), previous(), kTag);
+  Pending arrival = world().receive(buffer(), previous(), kTag);
   Pending moved = std::move(arrival);
   Pending assigned;
   assigned = std::move(moved);
@@ -66,7 +67,7 @@ TEST_P(Flight, SurvivesBeingMoved) {
 }
 
 TEST_P(Flight, EndsBeforeItsMemoryIsFreed) {
-  const at::Tensor target = room();
+  const at::Tensor target = buffer();
   {
     Pending arrival = world().receive(target, previous(), kTag);
     Pending sent = world().send(message_from(rank()), next(), kTag);
@@ -75,9 +76,9 @@ TEST_P(Flight, EndsBeforeItsMemoryIsFreed) {
 }
 
 TEST_P(Flight, IsReadyOnlyAfterTheOtherSideHasActed) {
-  Pending arrival = world().receive(room(), previous(), kTag);
+  Pending arrival = world().receive(buffer(), previous(), kTag);
   EXPECT_FALSE(arrival.ready());
-  world().barrier();
+  barrier(world());
   Pending sent = world().send(message_from(rank()), next(), kTag);
   while (!arrival.ready()) std::this_thread::yield();
   EXPECT_TRUE(arrival.ready());
@@ -92,7 +93,7 @@ TEST(Pending, OfNothingIsReady) {
 
 TEST(Pending, LeavesTheRestToItsCallerAfterOneLastAction) {
   int calls = 0;
-  Pending arrival = world().receive(room(), previous(), kTag);
+  Pending arrival = world().receive(buffer(), previous(), kTag);
   arrival.then([&calls] { ++calls; });
   EXPECT_EQ(calls, 0);
   Pending sent = world().send(message_from(rank()), next(), kTag);

@@ -6,13 +6,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "comm/collectives.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {
 namespace {
 
 TEST(Session, EveryRankHasItsOwnNumberInTheWorld) {
-  const std::vector<int> ranks = all_gather(world(), world().rank());
+  const std::vector<int> ranks = all_gather(world().rank(), world());
   ASSERT_EQ(static_cast<int>(ranks.size()), world().size());
   for (int rank = 0; rank < world().size(); ++rank) {
     EXPECT_EQ(ranks[rank], rank);
@@ -23,7 +24,7 @@ TEST(Session, EveryRankHasItsOwnNumberInTheWorld) {
 
 TEST(Session, ExactlyOneRankIsTheFirst) {
   int firsts = 0;
-  for (const int first : all_gather(world(), session().first() ? 1 : 0)) firsts += first;
+  for (const int first : all_gather(session().first() ? 1 : 0, world())) firsts += first;
   EXPECT_EQ(firsts, 1);
 }
 

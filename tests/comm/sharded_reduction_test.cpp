@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "comm/collectives.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl {
@@ -17,7 +18,7 @@ using Wire = ShardedReduction::Wire;
 
 constexpr double kHalfUlp = 0x1p-11;  // of float16, relative
 
-/// What each rank adds, the same on all ranks.
+/// Returns what each rank adds, the same on all ranks.
 at::Tensor drawn(int64_t count, double scale = 1) {
   at::manual_seed(7);
   return at::randn({world().size(), count}, at::kDouble).mul(scale).to(at::kFloat);
@@ -38,7 +39,7 @@ void expect_sum(const at::Tensor& got, const at::Tensor& all) {
 
 void expect_the_same_everywhere(const at::Tensor& values) {
   const std::span mine(static_cast<const std::byte*>(values.data_ptr()), values.nbytes());
-  const std::vector<std::byte> all = world().all_gather(mine);
+  const std::vector<std::byte> all = all_gather_bytes(mine, world());
   for (auto theirs = all.begin(); theirs != all.end(); theirs += std::ssize(mine))
     EXPECT_TRUE(std::equal(mine.begin(), mine.end(), theirs));
 }
@@ -98,7 +99,7 @@ TEST(ShardedReduction, ShowsWhatIsNotFinite) {
   }
 }
 
-/// Several at once, which ranks go on with at different moments.
+/// Several reductions run at once, which ranks advance at different moments.
 TEST(ShardedReduction, ManyAtOnceDoNotMixUp) {
   const at::Tensor all = drawn(5 * 321);
   at::Tensor values = all[world().rank()].clone();

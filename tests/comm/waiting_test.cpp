@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/collectives.hpp"
 #include "comm/idle_section.hpp"
 #include "support/scoped.hpp"
 #include "support/world.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int kTag = 3;
 
-/// What the watchdog says when this waits in vain; nothing where the wait ends.
+/// Returns what the watchdog says when this waits in vain; nothing where the wait ends.
 std::string sentence_of(double timeout_seconds, const std::function<void()>& wait) {
   const Scoped<double> timeout(world().context().timeout_seconds, timeout_seconds);
   try {
@@ -39,19 +40,19 @@ void expect_given_up(const std::string& whom_and_what, const std::function<void(
     const std::string sentence = sentence_of(/*timeout_seconds=*/0.2, wait);
     std::smatch match;
     ASSERT_TRUE(std::regex_match(
-        sentence, match, std::regex("rank 0 has waited [0-9]+ s for (.*); raise --timeout .*")))
+        sentence, match, std::regex("rank 0 has waited [0-9]+ s for (.*); raise the time-out .*")))
         << sentence;
     EXPECT_EQ(match[1], whom_and_what);
   }
-  world().barrier();
+  barrier(world());
 }
 
 TEST(Watchdog, NamesBothEndsOfAReceive) {
   const Communicator comm = *world().split(0);
-  const at::Tensor room = at::zeros({100}, at::kDouble);
-  expect_given_up("rank 1 (receive of 800 bytes)", [&] { comm.receive(room, 1, kTag).finish(); });
-  if (comm.rank() == 1) comm.send(room, 0, kTag).finish();
-  world().barrier();
+  const at::Tensor buffer = at::zeros({100}, at::kDouble);
+  expect_given_up("rank 1 (receive of 800 bytes)", [&] { comm.receive(buffer, 1, kTag).finish(); });
+  if (comm.rank() == 1) comm.send(buffer, 0, kTag).finish();
+  barrier(world());
 }
 
 TEST(Watchdog, NamesBothEndsOfASend) {
@@ -60,31 +61,31 @@ TEST(Watchdog, NamesBothEndsOfASend) {
   const at::Tensor large = at::zeros({int64_t{1} << 20}, at::kDouble);
   expect_given_up("rank 1 (send of 8388608 bytes)", [&] { comm.send(large, 1, kTag).finish(); });
   if (comm.rank() == 1) comm.receive(large, 0, kTag).finish();
-  world().barrier();
+  barrier(world());
 }
 
 TEST(Watchdog, NamesEveryoneThatACollectiveWaitsFor) {
   const Communicator comm = *world().split(0);
   std::string others = comm.size() > 2 ? "ranks 1" : "rank 1";
   for (int peer = 2; peer < comm.size(); ++peer) others += fmt::format(", {}", peer);
-  expect_given_up(others + " (barrier of 0 bytes)", [&] { comm.barrier(); });
-  if (comm.rank() != 0) comm.barrier();
-  world().barrier();
+  expect_given_up(others + " (barrier of 0 bytes)", [&] { barrier(comm); });
+  if (comm.rank() != 0) barrier(comm);
+  barrier(world());
 }
 
 TEST(Watchdog, NamesRanksByTheirNumberInTheWorld) {
   const Communicator reversed = *world().split(0, -world().rank());
   const int last = world().size() - 1;
-  const at::Tensor room = at::zeros({1}, at::kLong);
+  const at::Tensor buffer = at::zeros({1}, at::kLong);
   expect_given_up(fmt::format("rank {} (receive of 8 bytes)", last),
-                  [&] { reversed.receive(room, 0, kTag).finish(); });
-  if (reversed.rank() == 0) reversed.send(room, last, kTag).finish();
-  world().barrier();
+                  [&] { reversed.receive(buffer, 0, kTag).finish(); });
+  if (reversed.rank() == 0) reversed.send(buffer, last, kTag).finish();
+  barrier(world());
 }
 
 TEST(Watchdog, IsSilentWhereTheOthersAreOnlyLate) {
   if (world().rank() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  EXPECT_EQ(sentence_of(/*timeout_seconds=*/30, [] { world().barrier(); }), "");
+  EXPECT_EQ(sentence_of(/*timeout_seconds=*/30, [] { barrier(world()); }), "");
 }
 
 TEST(WaitUntil, EndsWhenItsConditionHolds) {
@@ -97,15 +98,15 @@ TEST(WaitUntil, GivesUpWhenTimeIsUpAndNotBefore) {
   const auto start = std::chrono::steady_clock::now();
   const std::string sentence = sentence_of(/*timeout_seconds=*/0.2, [] {
     wait_until([] { return false; }, world().context(),
-               [] { return WaitReason{"paper", 42, 7, nullptr}; });
+               [] { return WaitReason{"halo", 42, 7, nullptr}; });
   });
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
   EXPECT_GE(waited.count(), 0.2);
   EXPECT_LT(waited.count(), 10);
-  EXPECT_NE(sentence.find("for rank 7 (paper of 42 bytes)"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("for rank 7 (halo of 42 bytes)"), std::string::npos) << sentence;
 }
 
-/// How much longer this rank was idle.
+/// Measures how much longer this rank was idle.
 IdleTime idle_during(const std::function<void()>& work) {
   const IdleTime before = world().context().idle;
   work();
@@ -138,7 +139,7 @@ TEST(IdleTime, EndsWithAWaitThatFails) {
   EXPECT_NE(sentence_of(/*timeout_seconds=*/0.01,
                         [] {
                           wait_until([] { return false; }, world().context(),
-                                     [] { return WaitReason{"paper", 42, 7, nullptr}; });
+                                     [] { return WaitReason{"halo", 42, 7, nullptr}; });
                         }),
             "");
   EXPECT_GE(idle_during([] { wait_for(std::chrono::milliseconds(5)); }).communication, 0.004);

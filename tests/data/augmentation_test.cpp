@@ -40,7 +40,7 @@ Interval draw_interval(Dice& dice, int64_t length) {
   return {begin, dice.pick(begin + 1, length)};
 }
 
-/// The changed image that epoch after epoch comes out of one sample.
+/// Returns the changed image that epoch after epoch comes out of one sample.
 std::vector<at::Tensor> changed(const std::string& list, const Shape& shape, int64_t epochs) {
   const Augmentation augmentation(parse_augmentation(list), shape, kSeed);
   const RandomImages data = images(shape);
@@ -50,7 +50,7 @@ std::vector<at::Tensor> changed(const std::string& list, const Shape& shape, int
   return all;
 }
 
-/// How many of the results are this one; each result must be one of `wanted`.
+/// Counts how many of the results are each of these; each result must be one of `wanted`.
 std::vector<int> count(const std::vector<at::Tensor>& results,
                        const std::vector<at::Tensor>& wanted) {
   std::vector<int> counts(wanted.size());
@@ -106,10 +106,10 @@ TEST(Augmentation, TurnsInAllFourWays) {
 TEST(Augmentation, CropsFromTheImageAndItsMirror) {
   const Shape shape = image(8, 9);
   const at::Tensor source = images(shape).read(2, whole(shape));
-  const at::Tensor room = at::reflection_pad2d(source.unsqueeze(0), {2, 2, 2, 2})[0];
+  const at::Tensor padded = at::reflection_pad2d(source.unsqueeze(0), {2, 2, 2, 2})[0];
   std::vector<at::Tensor> crops;
   for (int64_t y = 0; y <= 4; ++y)
-    for (int64_t x = 0; x <= 4; ++x) crops.push_back(room.slice(1, y, y + 8).slice(2, x, x + 9));
+    for (int64_t x = 0; x <= 4; ++x) crops.push_back(padded.slice(1, y, y + 8).slice(2, x, x + 9));
   for (const int times : count(changed("crop=2", shape, 500), crops)) EXPECT_NEAR(times, 20, 17);
 }
 
@@ -161,9 +161,9 @@ TEST(Augmentation, SaysWhatItCannotDo) {
   EXPECT_NE(sentence("turn", image(8, 9)).find("needs square images, not 8x9"), std::string::npos);
   EXPECT_NE(sentence("crop=8", image(8, 9)).find("moves images of 8x9 away; use less than 8"),
             std::string::npos);
-  EXPECT_NE(sentence("spin", image(8, 8)).find("'spin' in --augment is unknown"),
+  EXPECT_NE(sentence("spin", image(8, 8)).find("'spin' is an unknown augmentation"),
             std::string::npos);
-  EXPECT_NE(sentence("hflip=2", image(8, 8)).find("'hflip=2' in --augment is unknown"),
+  EXPECT_NE(sentence("hflip=2", image(8, 8)).find("'hflip=2' is an unknown augmentation"),
             std::string::npos);
   EXPECT_NE(sentence("jitter=2", image(8, 8)).find("between 0 and 1, not '2'"), std::string::npos);
   EXPECT_NE(sentence("crop=x", image(8, 8)).find("not 'x'"), std::string::npos);

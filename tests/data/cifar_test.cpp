@@ -16,7 +16,7 @@ using testing::ScratchFolder;
 
 constexpr int64_t kRecord = 3073;
 
-/// Record i of a file: label i % 10, then bytes that depend on everything.
+/// Returns a byte of record i of a file: label i % 10, then bytes that depend on everything.
 uint8_t byte_of(int64_t file, int64_t record, int64_t place) {
   return static_cast<uint8_t>(mix(static_cast<uint64_t>((file * 100 + record) * 4000 + place)));
 }

@@ -40,7 +40,8 @@ Square mirrored(Square square) {
   return square;
 }
 
-/// The first of all orientations: the same for two shapes if one is the other turned or mirrored.
+/// Returns the first of all orientations: the same for two shapes if one is the other rotated or
+/// mirrored.
 Square canonical(Square square) {
   Square first = square;
   for (int way = 0; way < 8; ++way) {
@@ -54,7 +55,7 @@ int64_t bright_pixels(std::span<const uint8_t> pixels) {
   return std::count(pixels.begin(), pixels.end(), 255);
 }
 
-/// A canvas that one shape fills: what a class looks like.
+/// Returns a canvas that one shape fills: what a class looks like.
 Square glyph(int label) {
   const GlyphImages images({.size = kSide, .classes = 4, .most = 1, .others = 0, .distractors = 0});
   Square square;
@@ -70,8 +71,8 @@ Square window_at(int64_t row, int64_t column, const GlyphImages::Image& image, i
   return window;
 }
 
-/// How often a glyph is on an image, in any orientation: every window is compared with it. Stripes
-/// seen two pixels too early are stripes as well, and count once.
+/// Counts how often a glyph is on an image, in any orientation: every window is compared with it.
+/// Stripes seen two pixels too early are stripes as well, and count once.
 int64_t copies_of(const Square& wanted, const GlyphImages::Image& image, int64_t size) {
   std::vector<std::pair<int64_t, int64_t>> found;
   for (int64_t row = 0; row + kSide <= size; ++row)
@@ -122,8 +123,9 @@ TEST(GlyphImages, DependOnSeedAndIndexAlone) {
 }
 
 TEST(GlyphImages, SayWhatCannotBe) {
-  EXPECT_EQ(sentence_of([] { GlyphImages({.most = 2, .others = 2}); }),
-            "--most 2 must be more than --others 2, or no glyph occurs most often");
+  EXPECT_EQ(
+      sentence_of([] { GlyphImages({.most = 2, .others = 2}); }),
+      "2 of the most frequent glyph must be more than 2 of the others, or none occurs most often");
   EXPECT_EQ(sentence_of([] { GlyphImages({.classes = 5}); }),
             "there are glyphs for 2 to 4 classes, not for 5");
   EXPECT_EQ(
@@ -131,7 +133,7 @@ TEST(GlyphImages, SayWhatCannotBe) {
         GlyphImages({.size = 24, .classes = 2, .most = 3, .others = 1, .distractors = 1}).make(0);
       }),
       "a canvas of 24x24 has no room for 4 glyphs and 1 distractors of 12x12; use a larger "
-      "--size or a smaller --distractors");
+      "canvas or fewer distractors");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ at::Tensor read_whole(const Dataset& data, int64_t sample = 0) {
   return read_part(data, sample, {0, size[0]}, {0, size[1]});
 }
 
-/// Back to bytes [3, rows, cols].
+/// Converts back to bytes [3, rows, cols].
 at::Tensor bytes_of(const at::Tensor& image) {
   return image.mul(0.5).add(0.5).mul(255).round().to(at::kInt);
 }
@@ -264,9 +264,9 @@ TEST(ImageFiles, SayWhatIsWrong) {
   expect(files({folder / "a.png"}, {.level = 1}), "it has 1 level, from 0 to 0");
   expect(files({folder / "a.png"}, {.micrometres = 1}), "nothing in it says how large a pixel is");
   save_picture(picture, folder / "half.tif", {.micrometres = 0.5});
-  expect(files({folder / "half.tif"}, {.micrometres = 0.25}), "its pixels have 0.5 micrometres");
+  expect(files({folder / "half.tif"}, {.micrometres = 0.25}), "its own have 0.5");
   expect(files({folder / "a.png"}, {.canvas = {400, 300}}),
-         "has 300x300 pixels, not the 400x300 of --image-size; use --fit");
+         "has 300x300 pixels, not the image size of 400x300; use crop");
   expect(files({folder / "a.png"}, {.canvas = {400, 300}, .fit = Fit::crop}), "larger images");
   expect(files({folder / "a.png"}, {.canvas = {200, 300}, .fit = Fit::pad}), "smaller images");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -305,8 +305,8 @@ TEST(ImageFiles, ThreadsDoNotDisturbEachOther) {
   EXPECT_NE(alone[2], "nothing is wrong");
 }
 
-/// A slide of three levels, each half as large, as Aperio's scanners write them: tiles of JPEG, and
-/// a description that says who wrote it and how large a pixel is.
+/// Writes a slide of three levels, each half as large, as Aperio's scanners write them: tiles of
+/// JPEG, and a description that says who wrote it and how large a pixel is.
 std::string save_slide(const ScratchFolder& folder, const char* name) {
   const std::string tiff = folder / "slide.tif";  // libvips knows no other ending
   save_picture(make_picture(152, 208), tiff,
@@ -317,7 +317,7 @@ std::string save_slide(const ScratchFolder& folder, const char* name) {
   return folder / name;
 }
 
-/// Bytes [3, rows, cols] of a level, as OpenSlide itself reads it.
+/// Returns the bytes [3, rows, cols] of a level, as OpenSlide itself reads it.
 at::Tensor read_with_openslide(const std::string& path, int level, const Extents& size) {
   at::Tensor argb = at::empty({size[0], size[1]}, at::kInt);
   openslide_t* slide = openslide_open(path.c_str());

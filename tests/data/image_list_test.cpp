@@ -80,6 +80,18 @@ TEST(ImageList, ImagesAloneHaveNoClass) {
             std::string::npos);
 }
 
+TEST(ImageList, AnImageHasOneClass) {
+  ImageList list{.classes = {"cat", "dog"},
+                 .images = {{.path = "1.png", .label = 0}, {.path = "1.png", .label = 0}}};
+  EXPECT_NO_THROW(check_labels(list));
+  list.images[1].label = 1;
+  EXPECT_EQ(sentence_of([&] { check_labels(list); }),
+            "1.png is said to be cat and dog; an image has one class");
+  list.classes.clear();
+  EXPECT_EQ(sentence_of([&] { check_labels(list); }),
+            "1.png is said to be 0 and 1; an image has one class");
+}
+
 // The folder beside a MIRAX slide holds its pixels; it is not a class.
 TEST(ImageList, AFolderMayBePartOfASlide) {
   const ScratchFolder folder;
@@ -158,7 +170,9 @@ TEST(ImageList, CsvFilesMayHaveFurtherColumns) {
 TEST(ImageList, ChecksClasses) {
   const ImageList folders{{"a", "b"}, {{"a/1.png", 0}, {"b/1.png", 1}}, false};
   EXPECT_NO_THROW(check_classes(folders, 2, "it"));
-  EXPECT_NE(sentence_of([&] { check_classes(folders, 10, "it"); }).find("use --num-classes 2"),
+  EXPECT_NE(sentence_of([&] {
+              check_classes(folders, 10, "it");
+            }).find("the number of classes is 10; use 2"),
             std::string::npos);
   const ImageList csv{{}, {{"x.png", 7}}, false};
   EXPECT_NO_THROW(check_classes(csv, 8, "it"));
@@ -202,6 +216,21 @@ TEST(ImageList, FilesAndPatientsAreInOnePart) {
             "belongs into one of them");
 }
 
+TEST(ImageList, SeesThroughLinks) {
+  const ScratchFolder folder;
+  touch(folder / "pool/1.png");
+  for (const char* part : {"train/a", "val/a"}) {
+    std::filesystem::create_directories(folder / part);
+    std::filesystem::create_symlink(folder / "pool/1.png", (folder / part) + "/1.png");
+  }
+  const ImageList list = list_images(folder.path());
+  EXPECT_NE(sentence_of([&] {
+              check_apart(list, {false, true}, "it");
+            }).find("is in the training part and"),
+            std::string::npos);
+  EXPECT_NO_THROW(check_apart(list, {false, false}, "it"));
+}
+
 TEST(Utf8, IsWellFormed) {
   for (const char* good : {"", "tumour", "tum\xc3\xb6r", "\xe7\x99\x8c", "\xf0\x9f\x94\xac"})
     EXPECT_TRUE(is_utf8(good)) << good;
@@ -222,6 +251,7 @@ TEST(ImageList, SaysWhatIsWrong) {
   refused("file,class\na.png,1\n", "is 'file,class'; it must name the columns: path and");
   refused("path,label,Path\na.png,1,b.png\n", "names the column path twice");
   refused("label\n1\n", "is 'label'; it must name");
+  refused("path,lable\na.png,1\n", "has a column lable (did you mean label?); rename it");
   refused("path,label\n", "names no images");
   refused("path,label\na.png,1\nb.png\n", "line 3: 1 fields instead of 2");
   refused("path,label\na.png,one\nb.png,\nc.png,7\n",

@@ -1,5 +1,6 @@
 // Ranks that read their tiles of an image far larger than they could hold.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <vips/vips.h>
 
@@ -8,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "comm/collectives.hpp"
 #include "data/image_files.hpp"
 #include "geometry/grid.hpp"
 #include "support/test_images.hpp"
@@ -83,7 +85,7 @@ void make_large_image(const std::string& path) {
          "libvips: {}", vips_error_buffer());
 }
 
-/// A number behind a word in a file of /proc, such as "VmHWM:  123 kB".
+/// Returns the number behind a word in a file of /proc, such as "VmHWM:  123 kB".
 int64_t number_in(const std::string& file, const std::string& word) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
@@ -101,7 +103,7 @@ TEST(LargeImage, RanksReadTheirTilesAndLittleElse) {
     make_large_image(path);
     std::copy(path.begin(), path.end(), name.data_ptr<uint8_t>());
   }
-  world.broadcast(name, 0);
+  broadcast(name, world, 0);
   const std::string path(reinterpret_cast<const char*>(name.data_ptr<uint8_t>()));
 
   const ImageFiles data({{.path = path, .label = 0}}, {});
@@ -123,9 +125,10 @@ TEST(LargeImage, RanksReadTheirTilesAndLittleElse) {
   EXPECT_GE(read, stored);
   EXPECT_LT(read, 2 * stored);
   if (world.rank() == 0)
-    std::printf("rank 0: peak %.0f MiB above its start, %.2f MB read for %.2f MB of its tile\n",
-                static_cast<double>(peak) / 1024, static_cast<double>(read) / 1e6,
-                static_cast<double>(stored) / 1e6);
+    fmt::print(
+        "rank 0: peak {:.0f} MiB above its start, {:.2f} MB read for {:.2f} MB of its tile\n",
+        static_cast<double>(peak) / 1024, static_cast<double>(read) / 1e6,
+        static_cast<double>(stored) / 1e6);
 
   ASSERT_EQ(tile.sizes(), (std::vector<int64_t>{3, 2000, 2000}));
   int64_t wrong = 0;
@@ -137,7 +140,7 @@ TEST(LargeImage, RanksReadTheirTilesAndLittleElse) {
         wrong += pixels[c][y][x] != (value / 255.0F - 0.5F) / 0.5F;
       }
   EXPECT_EQ(wrong, 0);
-  all_gather(world, 0);  // the file is gone after this
+  all_gather(0, world);  // the file is gone after this
 }
 
 }  // namespace

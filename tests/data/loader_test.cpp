@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/collectives.hpp"
 #include "data/sampler.hpp"
 #include "data/synthetic.hpp"
 #include "support/world.hpp"
@@ -21,7 +22,7 @@ namespace {
 constexpr int64_t kImages = 23, kBatch = 4, kHeight = 9, kWidth = 6, kSteps = kImages / kBatch;
 const Shape kShape{.channels = 3, .space = {kHeight, kWidth}};
 
-/// Random images, some of which have a row that cannot be read.
+/// Has random images, some of which have a row that cannot be read.
 class FragileImages : public RandomImages {
  public:
   explicit FragileImages(std::set<int64_t> bad = {}, int64_t bad_row = kHeight / 2)
@@ -43,7 +44,7 @@ class FragileImages : public RandomImages {
   int64_t bad_row_;
 };
 
-/// A strip of every image of the batch.
+/// Reads a strip of every image of the batch.
 std::vector<Reading> strips(const Communicator& comm) {
   std::vector<Reading> all;
   for (int64_t place = 0; place < kBatch; ++place)
@@ -71,7 +72,7 @@ void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << "image " << i;
 }
 
-/// Sentence of the error that loading and reading a step ends with.
+/// Returns the sentence of the error that loading and reading a step ends with.
 std::string failure(Loader& loader, const Position& step) {
   try {
     loader.load(step);
@@ -169,7 +170,7 @@ TEST(Loader, LeavesOutBadImagesTheSameForEveryLayout) {
     }
     EXPECT_EQ(loader.left_out(), std::vector<int64_t>(bad.begin(), bad.end()));
     int all_warnings = 0;
-    for (const int theirs : all_gather(world(), warnings)) all_warnings += theirs;
+    for (const int theirs : all_gather(warnings, world())) all_warnings += theirs;
     EXPECT_EQ(all_warnings, 4) << "each image is spoken of once";
 
     Loader resumed(data, strips(world()), skipping, world(), loader.left_out());

@@ -34,7 +34,7 @@ TEST(HoldOut, TakesTheShareOfEachClass) {
   EXPECT_LE(changed, 1);
 }
 
-/// What a fraction of each class was before samples could belong together.
+/// Returns what a fraction of each class was before samples could belong together.
 std::vector<bool> hold_out_singles(const std::vector<int64_t>& labels,
                                    const std::vector<uint64_t>& keys, double fraction) {
   std::map<int64_t, std::vector<size_t>> classes;

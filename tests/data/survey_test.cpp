@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/on_threads.hpp"
+#include "comm/collectives.hpp"
 #include "data/image_files.hpp"
 #include "support/scratch.hpp"
 #include "support/test_images.hpp"
@@ -13,7 +14,7 @@
 namespace mpi4dl::testing {
 namespace {
 
-/// Synthetic images of which every 100th cannot be opened, and every 250th has another size.
+/// Has synthetic images of which every 100th cannot be opened, and every 250th has another size.
 class Counted : public Dataset {
  public:
   explicit Counted(int64_t size) : size_(size) {}
@@ -68,7 +69,7 @@ TEST(Survey, OpensImageFiles) {
     save_picture(make_picture(20, 30), scratch / "cut.jpg");
     truncate_file(scratch / "cut.jpg", 0.02);
   }
-  world().barrier();
+  barrier(world());
   std::vector<ListedImage> images;
   for (const char* name : {"good.png", "tall.png", "cut.jpg", "none.png", "good.png"})
     images.push_back({.path = scratch / name, .label = 0});
@@ -76,10 +77,9 @@ TEST(Survey, OpensImageFiles) {
       survey(ImageFiles(images, {.canvas = {20, 30}}), /*with_names=*/true, world());
   EXPECT_EQ(found.unreadable.images, 2);
   EXPECT_EQ(found.unsuitable.images, 1);
-  EXPECT_EQ(found.unsuitable.first,
-            images[1].path +
-                " has 21x30 pixels, not the 20x30 of --image-size; use --fit crop, "
-                "pad, crop-pad or resize");
+  EXPECT_EQ(found.unsuitable.first, images[1].path +
+                                        " has 21x30 pixels, not the image size of 20x30; use crop, "
+                                        "pad, crop-pad or resize");
   EXPECT_EQ(found.bad.at(3), "cannot read " + images[3].path + ": there is no such file");
 }
 

@@ -19,7 +19,7 @@ std::set<Point> points(const Box& box) {
   return all;
 }
 
-/// All boxes with two axes inside 3x3, empty ones too.
+/// Returns all boxes with two axes inside 3x3, empty ones too.
 std::vector<Box> small_boxes() {
   std::vector<Box> boxes;
   for (int64_t top = 0; top <= 3; ++top)

@@ -11,7 +11,7 @@
 namespace mpi4dl {
 namespace {
 
-/// How many of the grid's ranks own each element of a tensor, in row-major order.
+/// Counts the grid's ranks that own each element of a tensor, in row-major order.
 std::vector<int> owners_of_each_element(const Grid& grid, const std::vector<int64_t>& shape) {
   std::vector<int> owners(Box::whole(shape).elements(), 0);
   for (int rank = 0; rank < grid.size(); ++rank) {
@@ -34,7 +34,7 @@ void expect_each_element_has_one_owner(const Grid& grid, const std::vector<int64
     ASSERT_EQ(owners, 1) << to_string(grid) << " over " << to_string(Box::whole(shape));
 }
 
-/// Lengths of what the ranks own along an axis differ by at most one.
+/// Expects that lengths of what the ranks own along an axis differ by at most one.
 void expect_balanced(const Grid& grid, const std::vector<int64_t>& shape) {
   for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
     int64_t least = shape[axis], most = 0;
@@ -111,7 +111,7 @@ TEST(Grid, ReadsLikeItsFactors) {
 
 TEST(Slice, SquareIsTheMostSquareFactorisation) {
   for (int parts = 1; parts <= 100; ++parts) {
-    const Grid grid = slice("square", parts);
+    const Grid grid = make_grid("square", parts);
     ASSERT_EQ(grid.size(), parts);
     EXPECT_LE(grid.rows, grid.cols);
     for (int rows = 1; rows <= parts; ++rows)
@@ -123,20 +123,20 @@ TEST(Slice, SquareIsTheMostSquareFactorisation) {
 
 TEST(Slice, StripsGoOneWay) {
   for (int parts = 1; parts <= 12; ++parts) {
-    EXPECT_EQ(slice("vertical", parts), (Grid{.rows = 1, .cols = parts}));
-    EXPECT_EQ(slice("horizontal", parts), (Grid{.rows = parts, .cols = 1}));
+    EXPECT_EQ(make_grid("vertical", parts), (Grid{.rows = 1, .cols = parts}));
+    EXPECT_EQ(make_grid("horizontal", parts), (Grid{.rows = parts, .cols = 1}));
   }
 }
 
 TEST(Slice, ExplicitGridsAreTakenAsGiven) {
-  EXPECT_EQ(slice("3x2", 6), (Grid{.rows = 3, .cols = 2}));
-  EXPECT_EQ(slice("1x12", 12), (Grid{.rows = 1, .cols = 12}));
+  EXPECT_EQ(make_grid("3x2", 6), (Grid{.rows = 3, .cols = 2}));
+  EXPECT_EQ(make_grid("1x12", 12), (Grid{.rows = 1, .cols = 12}));
 }
 
-/// The sentence that a user reads after asking for this slice.
+/// Returns the sentence that a user reads after asking for these tiles.
 std::string complaint(const std::string& method, int parts) {
   try {
-    slice(method, parts);
+    make_grid(method, parts);
   } catch (const UsageError& error) {
     return error.what();
   }

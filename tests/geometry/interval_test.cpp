@@ -15,7 +15,7 @@ std::set<int64_t> points(const Interval& interval) {
   return all;
 }
 
-/// Every pair of intervals inside [0, kEnd), empty and reversed ones too.
+/// Checks every pair of intervals inside [0, kEnd), empty and reversed ones too.
 template <typename Check>
 void for_all_pairs(Check&& check) {
   for (int64_t a = 0; a < kEnd; ++a)

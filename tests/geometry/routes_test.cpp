@@ -35,14 +35,14 @@ void for_each_pixel(const Box& box, Visit&& visit) {
   }
 }
 
-/// How often each pixel occurs in these boxes.
+/// Counts how often each pixel occurs in these boxes.
 std::map<Pixel, int> count_pixels(const std::vector<Box>& boxes) {
   std::map<Pixel, int> counts;
   for (const Box& box : boxes) for_each_pixel(box, [&](const Pixel& pixel) { ++counts[pixel]; });
   return counts;
 }
 
-/// The pixels that `to` needs and `from` owns, each of them once.
+/// Returns the pixels that `to` needs and `from` owns, each of them once.
 std::map<Pixel, int> due(const Case& c, int from, int to) {
   std::map<Pixel, int> pixels = count_pixels(c.owned[from]);
   const std::map<Pixel, int> needed = count_pixels(c.needed[to]);
@@ -56,7 +56,7 @@ const Route* route_to(const std::vector<Route>& routes, int peer) {
   return found == routes.end() ? nullptr : &*found;
 }
 
-/// One message for each peer at most, none to oneself, none without content.
+/// Expects one message for each peer at most, none to oneself, none without content.
 void expect_well_formed(const std::vector<Route>& routes, int rank) {
   for (size_t i = 0; i < routes.size(); ++i) {
     EXPECT_NE(routes[i].peer, rank);
@@ -76,7 +76,7 @@ void expect_each_needed_pixel_arrives_once(const Case& c, const std::vector<Rout
     }
 }
 
-/// What one end sends is what the other expects: the same boxes in the same order.
+/// Expects that one end sends what the other expects: the same boxes in the same order.
 void expect_both_ends_agree(const std::vector<Routes>& routes) {
   const int ranks = static_cast<int>(routes.size());
   for (int from = 0; from < ranks; ++from)
@@ -123,7 +123,7 @@ class Generator {
  private:
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
 
-  /// Disjoint boxes that fill `box`: each axis is cut once or not at all.
+  /// Returns disjoint boxes that fill `box`: each axis is cut once or not at all.
   std::vector<Box> pieces(const Box& box) {
     std::vector<Box> all{box};
     for (int axis = 0; axis < box.axes(); ++axis) {
@@ -151,7 +151,8 @@ TEST(Routes, CarryEachNeededPixelOnceOnRandomVolumes) {
   for (int i = 0; i < 20; ++i) expect_right(random.make(/*axes=*/5));
 }
 
-/// Everybody owns a tile of the image and needs it with a margin, padding included.
+/// Makes a case in which everybody owns a tile of the image and needs it with a margin, padding
+/// included.
 Case halo_case(const Grid& grid, const std::vector<int64_t>& shape, int64_t margin) {
   Case c{Boxes(grid.size()), Boxes(grid.size())};
   for (int rank = 0; rank < grid.size(); ++rank) {

@@ -26,7 +26,7 @@ void for_all_windows(Check&& check) {
           check(Window{kernel, stride, padding, dilation});
 }
 
-/// The positions that one output reads.
+/// Returns the positions that one output reads.
 std::vector<int64_t> inputs_read(const Window& window, int64_t output) {
   std::vector<int64_t> inputs;
   for (int64_t tap = 0; tap < window.kernel; ++tap)
@@ -41,9 +41,9 @@ int64_t count_inside(const Window& window, int64_t length) {
   return count;
 }
 
-/// The rule of torch's pooling layers with ceil_mode: one more window where inputs or padding are
-/// left over, unless that window would begin behind the input, in the right padding. The only
-/// window of a short input may hang over by less than a stride.
+/// Counts by the rule of torch's pooling layers with ceil_mode: one more window where inputs or
+/// padding are left over, unless that window would begin behind the input, in the right padding.
+/// The only window of a short input may hang over by less than a stride.
 int64_t count_with_overhang(const Window& window, int64_t length) {
   const int64_t inside = count_inside(window, length);
   const int64_t overhang = inputs_read(window, 0).back() + 1 - (length + window.padding);

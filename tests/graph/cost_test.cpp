@@ -5,7 +5,7 @@
 namespace mpi4dl {
 namespace {
 
-/// Of one operator on an image 8x16x20, for this many positions of its result.
+/// Counts the FLOPs of one operator on an image 8x16x20, for this many positions of its result.
 int64_t flops_of(const Operator& op, int64_t pixels) {
   Graph graph({8, {16, 20}});
   graph.begin_cell("cell");
@@ -42,8 +42,16 @@ TEST(Flops, OfTheOthersCountPerElement) {
   EXPECT_EQ(flops_of(GroupNorm{}, 5), 2 * 8 * 5);
   EXPECT_EQ(flops_of(Relu{}, 5), 8 * 5);
   EXPECT_EQ(flops_of(Dropout{}, 5), 8 * 5);
-  EXPECT_EQ(flops_of(Upsample{}, 5), 0);
-  EXPECT_EQ(flops_of(Upsample{.mode = Interpolation::bilinear}, 5), 8 * 8 * 5);
+  EXPECT_EQ(flops_of(Pointwise{}, 5), 8 * 5);
+  EXPECT_EQ(flops_of(PRelu{}, 5), 8 * 5);
+  EXPECT_EQ(flops_of(ChannelScale{}, 5), 8 * 5);
+  EXPECT_EQ(flops_of(ChannelNorm{}, 5), 2 * 8 * 5);
+  EXPECT_EQ(flops_of(ChannelSoftmax{}, 5), 2 * 8 * 5);
+  EXPECT_EQ(flops_of(Resize{.factor = {2, 2}}, 5), 0);
+  EXPECT_EQ(flops_of(Resize{.factor = {2, 2}, .mode = Interpolation::bilinear}, 5), 8 * 8 * 5);
+  EXPECT_EQ(flops_of(Resize{.space = {9, 9}, .mode = Interpolation::bicubic}, 5), 32 * 8 * 5);
+  EXPECT_EQ(flops_of(Pad{.before = {1, 1}}, 5), 0);
+  EXPECT_EQ(flops_of(PixelShuffle{}, 5), 0);
   EXPECT_EQ(flops_of(Flatten{}, 1), 0);
   EXPECT_EQ(flops_of(Identity{}, 5), 0);
 }

@@ -13,7 +13,7 @@ Convolution conv3x3(int64_t out) {
   return {.out_channels = out, .kernel = {3, 3}, .padding = {1, 1}};
 }
 
-/// A graph in its first cell, "stem".
+/// Returns a graph in its first cell, "stem".
 Graph stem() {
   Graph graph({3, {16, 20}});
   graph.begin_cell("stem");
@@ -100,8 +100,8 @@ TEST(Parameters, OfBatchNormIncludeRunningStatistics) {
   expect_parameter(all[1], "cell.op.bias", {8}, Init::zeros);
   expect_parameter(all[2], "cell.op.running_mean", {8}, Init::zeros);
   expect_parameter(all[3], "cell.op.running_var", {8}, Init::ones);
-  EXPECT_TRUE(all[0].trainable && all[1].trainable);
-  EXPECT_FALSE(all[2].trainable || all[3].trainable);
+  EXPECT_TRUE(all[0].trained() && all[1].trained());
+  EXPECT_FALSE(all[2].trained() || all[3].trained());
 }
 
 TEST(Parameters, OfGroupNormAreScaleAndShift) {
@@ -111,9 +111,32 @@ TEST(Parameters, OfGroupNormAreScaleAndShift) {
   expect_parameter(all[1], "cell.op.bias", {8}, Init::zeros);
 }
 
+TEST(Parameters, OfNormsWithoutAffineAreStatisticsAlone) {
+  const auto all = parameters_of(BatchNorm{.affine = false});
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[0].name, "cell.op.running_mean");
+  EXPECT_EQ(all[1].name, "cell.op.running_var");
+  EXPECT_TRUE(parameters_of(GroupNorm{.affine = false}).empty());
+  EXPECT_TRUE(parameters_of(ChannelNorm{.affine = false}).empty());
+}
+
+TEST(Parameters, OfPReluAreOneOrOneForEachChannel) {
+  expect_parameter(parameters_of(PRelu{}).at(0), "cell.op.weight", {1}, Init::quarters);
+  expect_parameter(parameters_of(PRelu{8}).at(0), "cell.op.weight", {8}, Init::quarters);
+}
+
+TEST(Parameters, OfChannelScaleAreAFactorAndPerhapsAShift) {
+  EXPECT_EQ(parameters_of(ChannelScale{}).size(), 1);
+  const auto all = parameters_of(ChannelScale{.bias = true});
+  ASSERT_EQ(all.size(), 2);
+  expect_parameter(all[0], "cell.op.weight", {8}, Init::ones);
+  expect_parameter(all[1], "cell.op.bias", {8}, Init::zeros);
+}
+
 TEST(Parameters, AreNoneElsewhere) {
-  for (const Operator& op : {Operator{Relu{}}, Operator{MaxPool{.kernel = {2, 2}}},
-                             Operator{Upsample{}}, Operator{Dropout{}}, Operator{Identity{}}})
+  for (const Operator& op :
+       {Operator{Relu{}}, Operator{MaxPool{.kernel = {2, 2}}}, Operator{Resize{.factor = {2, 2}}},
+        Operator{Dropout{}}, Operator{Identity{}}})
     EXPECT_TRUE(parameters_of(op).empty()) << kind(op);
 }
 
@@ -124,7 +147,41 @@ TEST(Parameters, AreCountedWithoutRunningStatistics) {
   EXPECT_EQ(graph.parameter_count(), 3 * 8 * 9 + 8 + 2 * 8);
 }
 
-/// What the user reads who makes this mistake.
+TEST(Parameters, HaveTheNamesThatTheBuilderGives) {
+  Graph graph = stem();
+  const Value x = graph.add("conv", conv3x3(8), {graph.input()}, {{.name = "conv1.weight"}});
+  const auto& all = graph.node(x.id).parameters;
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[0].name, "conv1.weight");
+  EXPECT_EQ(all[1].name, "stem.conv.bias");
+}
+
+TEST(Parameters, ThatNodesShareAreOne) {
+  Graph graph = stem();
+  const std::vector<ParameterChoice> shared{{.name = "twice.weight"}};
+  const Value x = graph.add("first", conv3x3(3), {graph.input()}, shared);
+  graph.add("second", conv3x3(3), {x}, shared);
+  EXPECT_EQ(graph.parameter_count(), 3 * 3 * 9 + 2 * 3);
+  std::vector<std::string> names;
+  for (const Parameter& parameter : distinct_parameters(graph, {1, 2}))
+    names.push_back(parameter.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"twice.weight", "stem.first.bias", "stem.second.bias"}));
+}
+
+TEST(Parameters, ThatAreFrozenAreNotTrained) {
+  Graph graph = stem();
+  const ParameterChoice frozen{.frozen = true};
+  const Value x = graph.add("bn", BatchNorm{}, {graph.input()}, {frozen, {}, frozen});
+  const auto& all = graph.node(x.id).parameters;
+  EXPECT_EQ(all[0].name, "stem.bn.weight");
+  EXPECT_EQ(all[0].kind, ParameterKind::frozen);
+  EXPECT_EQ(all[1].kind, ParameterKind::trained);
+  EXPECT_EQ(all[2].kind, ParameterKind::statistic);
+  EXPECT_EQ(graph.parameter_count(), 3);
+}
+
+/// Returns what the user reads who makes this mistake.
 std::string complaint(const std::function<void(Graph&)>& mistake) {
   Graph graph = stem();
   try {
@@ -187,6 +244,51 @@ TEST(Complaint, AboutNames) {
             }),
             "two nodes are named stem.relu");
   EXPECT_EQ(complaint([](Graph& graph) { graph.begin_cell("stem"); }), "two cells are named stem");
+}
+
+TEST(Complaint, AboutMoreOperationsThanCanBeCounted) {
+  Graph graph({1 << 10, {1 << 18, 1 << 18}});
+  graph.begin_cell("all");
+  const auto add = [&](int number) {
+    graph.add(std::to_string(number), Convolution{.out_channels = 1 << 10, .kernel = {1, 1}},
+              {graph.input()});
+  };
+  int number = 0;
+  try {
+    for (; number < 1000; ++number) add(number);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(std::string(error.what()).find("the graph up to all."), 0) << error.what();
+  }
+  EXPECT_EQ(number, 16);
+  EXPECT_GT(flops_per_image(graph), 0);
+}
+
+TEST(Graph, MayHaveManyNodesAndCells) {
+  Graph graph({1, {2, 2}});
+  Value last = graph.input();
+  for (int i = 0; i < 100'000; ++i) {
+    graph.begin_cell("cell" + std::to_string(i));
+    last = graph.add("relu", Relu{}, {last});
+  }
+  EXPECT_EQ(graph.cells().size(), 100'000);
+}
+
+TEST(Complaint, AboutParametersThatCannotBeShared) {
+  const auto share = [](const Operator& op, const std::vector<ParameterChoice>& choices) {
+    return complaint([&](Graph& graph) {
+      const Value x = graph.add("first", conv3x3(3), {graph.input()}, {{.name = "w"}});
+      const Value y = graph.add("norm", BatchNorm{}, {x}, {{}, {}, {.name = "mean"}});
+      graph.add("second", op, {y}, choices);
+    });
+  };
+  EXPECT_EQ(share(conv3x3(3), {{.name = "w"}}), "");
+  EXPECT_EQ(share(conv3x3(4), {{.name = "w"}}),
+            "stem.second cannot share parameter w: it is 3x3x3x3 there and 4x3x3x3 here");
+  EXPECT_EQ(share(conv3x3(3), {{.name = "w", .frozen = true}}),
+            "stem.second cannot share parameter w: one of them is frozen or a statistic");
+  EXPECT_EQ(share(BatchNorm{}, {{}, {}, {.name = "mean"}}),
+            "stem.second cannot share parameter mean: statistics belong to one node");
+  EXPECT_EQ(share(Relu{}, {{.name = "w"}}), "stem.second has 0 parameters, and 1 are named");
 }
 
 TEST(Complaint, AboutANodeWithoutCell) {

@@ -61,10 +61,10 @@ TEST(Layout, AcceptsFlagsAtTheirDefaultsAndRefusesOthersByNamingTheBenchmark) {
         ParallelOptions{.spatial_size = 0, .spatial_parts = {2}}})
     EXPECT_NE(complaint(options, 2).find("benchmarks/spatial_parallelism"), std::string::npos);
   EXPECT_EQ(complaint({.parallelism = "spatial", .spatial_size = 0}, 2),
-            "--spatial-size 0 leaves --parallelism spatial without tiles; the benchmarks in "
+            "spatial size 0 leaves parallelism spatial without tiles; the benchmarks in "
             "benchmarks/layer_parallelism have none");
   EXPECT_EQ(complaint({.parallelism = "layer", .gems = true}, 2),
-            "--gems is about two directions, but --parallelism layer has one; the benchmarks in "
+            "GEMS is about two directions, but parallelism layer has one; the benchmarks in "
             "benchmarks/gems_master_model have two");
   EXPECT_NE(complaint({.parallelism = "layer", .stages = "2"}, 2), "");
   EXPECT_NE(complaint({.parallelism = "diagonal"}, 2), "");
@@ -104,6 +104,10 @@ TEST(Layout, ExplainsAWrongNumberOfRanks) {
             "2 stages of 4 + 1 ranks need a multiple of 5 ranks, not 7; start with mpirun -np 5");
   EXPECT_EQ(complaint({.split_size = 2, .spatial_parts = {4}}, 4),
             "2 stages of 4 + 1 ranks need a multiple of 5 ranks, not 4; start with mpirun -np 5");
+  EXPECT_EQ(
+      complaint({.split_size = 12, .spatial_size = 2, .spatial_parts = {4}}, 1),
+      "12 stages of 2 x 4 + 10 x 1 ranks need a multiple of 18 ranks, not 1; start with mpirun "
+      "-np 18");
 }
 
 TEST(Layout, RefusesWhatItCannotRead) {

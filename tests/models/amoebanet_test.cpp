@@ -14,7 +14,7 @@ ModelOptions options(int layers, int64_t filters, Extents image = {128, 128}) {
   return {.image = std::move(image), .num_layers = layers, .num_filters = filters};
 }
 
-/// The shapes of a cell's output, by the cell's name.
+/// Returns the shape of each cell's output, by the cell's name.
 std::map<std::string, std::string> outputs_of_cells(const Graph& graph) {
   std::map<std::string, std::string> outputs;
   for (const Node& node : graph.nodes()) outputs[graph.cells()[node.cell]] = to_string(node.shape);
@@ -52,7 +52,7 @@ TEST(AmoebaNet, RunsOnImagesOfAnySize) {
   }
 }
 
-/// The cells before `cell` whose values it reads.
+/// Returns the cells before `cell` whose values it reads.
 std::set<int> cells_read(const Graph& graph, int cell) {
   std::set<int> cells;
   for (const Node& node : graph.nodes())

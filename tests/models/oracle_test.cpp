@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "data/noise.hpp"
+#include "baseline/amoebanet.hpp"
+#include "baseline/resnet.hpp"
 #include "models/registry.hpp"
-#include "plain/amoebanet.hpp"
-#include "plain/resnet.hpp"
+#include "support/noise.hpp"
 #include "support/world.hpp"
-#include "train/loss.hpp"
-#include "train/proof.hpp"
+#include "task/loss.hpp"
+#include "verify/verification.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -25,7 +25,7 @@ std::vector<std::string> names(const Tensors& tensors) {
   return all;
 }
 
-/// What both are given.
+/// Holds what both are given.
 struct Question {
   at::Tensor images, labels;
   Tensors weights;
@@ -36,24 +36,25 @@ struct Answer {
   StepResult step;
 };
 
-/// One step of our graph on one rank, and what it was given.
+/// Takes one step of our graph on one rank, and returns what it was given too.
 Answer ours(const Graph& graph) {
   const StagePlan plan(graph, {}, kBatch, {});
-  const StageRunner runner(plan, testing::world(), BatchNormScope::global);
-  Parameters parameters(graph, plan.nodes(), at::kDouble, kSeed);
+  const StageExecutor executor(plan, testing::world(), BatchNormScope::global);
+  Parameters parameters(graph, plan.nodes(), at::kDouble, kSeed,
+                        testing::world().context().backend);
   const int image = plan.inputs()[0], output = plan.outputs()[0];
   const Box& box = plan.value(image).computed[0];
-  const at::Tensor images = noise_pixels(box, box.shape(), kSeed, at::kDouble);
-  const at::Tensor labels = noise_labels(box[0], graph.node(output).shape.channels, kSeed);
+  const at::Tensor images = testing::noise_pixels(box, box.shape(), kSeed, at::kDouble);
+  const at::Tensor labels = testing::noise_labels(kBatch, graph.node(output).shape.channels, kSeed);
 
   Answer answer{.question = {images.clone(), labels, {}}, .step = {}};
-  for (const auto& [name, values] : parameters.trainable())
+  for (const auto& [name, values] : parameters.trained())
     answer.question.weights[name] = values.clone();
-  StageRunner::Batch batch(runner, parameters, runner.context(/*training=*/true, kSeed));
+  StageExecutor::Batch batch(executor, parameters, executor.context(/*training=*/true, kSeed));
   const Patch logits = batch.forward({{image, {box, images}}}).at(output);
   const Loss loss = cross_entropy(logits.data, labels, kBatch);
   batch.backward({{output, {logits.box, loss.gradient}}});
-  answer.step.loss = loss.sum;
+  answer.step.loss = loss.sum.item<double>();
   answer.step.logits = logits.data;
   answer.step.gradients = parameters.gradients();
   parameters.update_statistics();
@@ -61,7 +62,7 @@ Answer ours(const Graph& graph) {
   return answer;
 }
 
-/// The same step in the oracle.
+/// Takes the same step in the oracle.
 template <typename Oracle>
 StepResult theirs(Oracle model, const Question& question) {
   model->to(torch::kDouble);
@@ -85,7 +86,8 @@ StepResult theirs(Oracle model, const Question& question) {
   return step;
 }
 
-/// Tensors whose norm is below `zero` count as zero, the others are held to their own size.
+/// Expects equal tensors: those whose norm is below `zero` count as zero, the others are held to
+/// their own size.
 void expect_close(const Tensors& result, const Tensors& expected, double zero) {
   ASSERT_EQ(names(result), names(expected));
   for (const auto& [name, values] : expected) {
@@ -132,12 +134,12 @@ TEST_P(ResNetOracle, GivesTheSameStep) {
                              .resnet_version = c.version,
                              .depth = c.depth,
                              .global_pool_head = c.global_pool_head};
-  const plain::ResNetOptions same{.version = c.version,
-                                  .depth = c.depth,
-                                  .height = c.height,
-                                  .width = c.width,
-                                  .global_pool_head = c.global_pool_head};
-  expect_equal(build_model(options), plain::ResNet(same));
+  const baseline::ResNetOptions same{.version = c.version,
+                                     .depth = c.depth,
+                                     .height = c.height,
+                                     .width = c.width,
+                                     .global_pool_head = c.global_pool_head};
+  expect_equal(build_model(options), baseline::ResNet(same));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -165,8 +167,8 @@ TEST_P(AmoebaNetOracle, GivesTheSameStep) {
                              .image = {c.height, c.width},
                              .num_layers = c.layers,
                              .num_filters = c.filters};
-  const plain::AmoebaNetOptions same{.num_layers = c.layers, .num_filters = c.filters};
-  expect_equal(build_model(options), plain::AmoebaNet(same));
+  const baseline::AmoebaNetOptions same{.num_layers = c.layers, .num_filters = c.filters};
+  expect_equal(build_model(options), baseline::AmoebaNet(same));
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, AmoebaNetOracle,

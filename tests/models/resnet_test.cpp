@@ -25,7 +25,7 @@ std::set<std::string> parameter_names(const Graph& graph, const std::string& cel
   std::set<std::string> names;
   for (const Node& node : graph.nodes())
     for (const Parameter& parameter : node.parameters)
-      if (parameter.trainable && graph.cells()[node.cell] == cell) names.insert(parameter.name);
+      if (parameter.trained() && graph.cells()[node.cell] == cell) names.insert(parameter.name);
   return names;
 }
 
@@ -120,7 +120,7 @@ TEST(ResNet, SaysWhichDepthsExist) {
 TEST(ResNet, SaysWhatToDoWithSmallImages) {
   EXPECT_EQ(complaint({.image = {28, 64}, .depth = 11}),
             "head.pool averages 8x8 windows, but its input is only 256x7x16: use images of at "
-            "least 29x29 or --global-pool-head");
+            "least 29x29 or a global pool head");
   EXPECT_EQ(complaint({.image = {29, 29}, .depth = 11}), "");
   EXPECT_EQ(complaint({.image = {4, 4}, .depth = 11, .global_pool_head = true}), "");
 }

@@ -1,22 +1,25 @@
-// write_logits WEIGHTS OUT HEIGHT WIDTH (resnet VERSION DEPTH | amoebanet LAYERS FILTERS): what the
-// model with these weights says of two images of noise, for a comparison with other programs. OUT
-// is a safetensors file with "images" and "logits".
+// write_logits WEIGHTS OUT HEIGHT WIDTH [resnet VERSION DEPTH | amoebanet LAYERS FILTERS]: what the
+// model with these weights says of two images of noise, for a comparison with other programs. WEIGHTS
+// are a checkpoint that holds its model, where none is named. OUT is a safetensors file with "images"
+// and "logits".
 #include <ATen/ATen.h>
 
 #include <cstdio>
 
 #include "base/error.hpp"
 #include "comm/session.hpp"
-#include "data/noise.hpp"
+#include "execute/stage_executor.hpp"
 #include "models/registry.hpp"
-#include "ops/stage_runner.hpp"
 #include "storage/safetensors.hpp"
+#include "support/noise.hpp"
+#include "train/model.hpp"
 #include "train/weights.hpp"
 
 namespace mpi4dl {
 namespace {
 
-ModelOptions model_options(const std::vector<std::string>& words) {
+Model model_named(const std::vector<std::string>& words) {
+  if (words.size() == 4) return model_of(checkpoint_with_graph(words[0]));
   ModelOptions options{.name = words.at(4), .image = {std::stoi(words[2]), std::stoi(words[3])}};
   (options.name == "resnet" ? options.resnet_version : options.num_layers) = std::stoi(words.at(5));
   if (options.name == "resnet") {
@@ -24,20 +27,22 @@ ModelOptions model_options(const std::vector<std::string>& words) {
   } else {
     options.num_filters = std::stoi(words.at(6));
   }
-  return options;
+  return {.name = words[0], .graph = build_model(options)};
 }
 
 void write_logits(const std::vector<std::string>& words, const Communicator& world) {
-  const Graph graph = build_model(model_options(words));
+  const Model model = model_named(words);
+  const Graph& graph = model.graph;
   const StagePlan plan(graph, {}, /*batch=*/2, {});
-  const StageRunner runner(plan, world, BatchNormScope::global);
+  const StageExecutor executor(plan, world, BatchNormScope::global);
   std::map<int, std::unique_ptr<Parameters>> parameters;
-  parameters[0] = std::make_unique<Parameters>(graph, plan.nodes(), at::kFloat, /*seed=*/1);
-  load_weights(words[0], graph, parameters, world);
+  parameters[0] = std::make_unique<Parameters>(graph, plan.nodes(), at::kFloat, /*seed=*/1,
+                                               world.context().backend);
+  load_weights(words[0], model, parameters, world);
   const int image = plan.inputs()[0], output = plan.outputs()[0];
   const Box& box = plan.value(image).computed[0];
-  const at::Tensor images = noise_pixels(box, box.shape(), /*seed=*/3, at::kFloat);
-  StageRunner::Batch batch(runner, *parameters[0], runner.context(/*training=*/false, 1));
+  const at::Tensor images = testing::noise_pixels(box, box.shape(), /*seed=*/3, at::kFloat);
+  StageExecutor::Batch batch(executor, *parameters[0], executor.context(/*training=*/false, 1));
   const Patch logits = batch.forward({{image, {box, images}}}).at(output);
   write_safetensors(words[1], {{"images", images}, {"logits", logits.data}});
 }

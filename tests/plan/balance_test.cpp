@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "models/registry.hpp"
+#include "plan/stage_plan.hpp"
 #include "support/balances.hpp"
 
 namespace mpi4dl {
@@ -11,7 +12,8 @@ namespace {
 
 using testing::sizes, testing::small_resnet;
 
-/// FLOPs of the busiest rank if the first stage has `first` cells and the second the rest.
+/// Returns the FLOPs of the busiest rank if the first stage has `first` cells and the second the
+/// rest.
 double slowest(const Graph& graph, const std::vector<Grid>& stages, int first) {
   std::vector<double> work(2, 0);
   for (const Node& node : graph.nodes()) {
@@ -55,12 +57,21 @@ TEST(Balance, NeedsACellForEachStage) {
   EXPECT_THROW(balance_cells(small_resnet(), std::vector<Grid>(12)), UsageError);
 }
 
-TEST(Balance, KeepsSmallLayersOutOfLargeGrids) {
+TEST(Balance, CountsSmallLayersForTheTileThatHasThem) {
   const Graph graph =
       build_model({.name = "amoebanet", .image = {64, 64}, .num_layers = 3, .num_filters = 16});
-  const std::vector<Grid> stages{{.cols = 4}, {}};
-  const auto ranges = balance_cells(graph, stages);
-  EXPECT_NO_THROW(StagePlan(graph, stages[0], 1, {}, ranges[0]));
+  const CellWork work(graph);
+  const Grid tiles{.batch = 2, .cols = 4};
+  for (int cell = 0; cell < static_cast<int>(graph.cells().size()); ++cell) {
+    const StagePlan plan(graph, tiles, /*batch=*/2, {}, {cell, cell + 1});
+    double busiest = 0;
+    for (const int id : plan.nodes()) {
+      const Node& node = graph.node(id);
+      const int ranks = plan.value(id).joined && node.shape.spatial() ? 2 : tiles.size();
+      busiest += static_cast<double>(flops(graph, node, positions(node.shape.space))) / ranks;
+    }
+    EXPECT_NEAR(work.of({cell, cell + 1}, tiles), busiest, 1e-6 * busiest) << cell;
+  }
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "graph/geometry.hpp"
+#include "graph/operators.hpp"
 #include "models/amoebanet.hpp"
 #include "models/resnet.hpp"
 #include "sample_plans.hpp"
@@ -18,7 +18,7 @@ HaloDesign fused(int layers) {
   return {.fused = true, .fused_layers = layers};
 }
 
-/// The nodes of the stage that read `value`.
+/// Returns the nodes of the stage that read `value`.
 std::vector<int> readers(const StagePlan& plan, int value) {
   std::vector<int> found;
   for (const int id : plan.nodes()) {
@@ -55,7 +55,7 @@ TEST(Design1, ExchangesOnlyWhatOperatorsReadFromNeighbours) {
   for_all_plans_of_models({}, [](const StagePlan& plan) {
     for (const int id : plan.nodes())
       for (const int reader : readers(plan, id)) {
-        const bool looks_around = !pointwise(plan.graph().node(reader).op);
+        const bool looks_around = !properties(plan.graph().node(reader).op).pointwise;
         ASSERT_TRUE(looks_around || plan.value(reader).joined || !plan.reads_extended(id, reader))
             << plan.graph().node(reader).name;
       }
@@ -98,7 +98,7 @@ TEST(Design2, ExchangesOnEachPathThroughAGroupOnce) {
       for (const int id : plan.nodes()) {
         const Node& node = plan.graph().node(id);
         if (plan.value(id).joined) continue;
-        has_read[id] = !pointwise(node.op);
+        has_read[id] = !properties(node.op).pointwise;
         for (const int from : node.inputs) {
           if (group_of(plan, from, layers) != group_of(plan, id, layers)) continue;
           ASSERT_FALSE(has_read[from] && plan.reads_extended(from, id)) << node.name;
@@ -108,7 +108,7 @@ TEST(Design2, ExchangesOnEachPathThroughAGroupOnce) {
     });
 }
 
-/// A cell as in ResNet v2: batch norm, ReLU, two convolutions, and a skip around them.
+/// Makes cells as in ResNet v2: batch norm, ReLU, two convolutions, and a skip around them.
 Graph pre_activated(int cells) {
   Graph graph({2, {32, 32}});
   graph.begin_cell("stem");
@@ -243,7 +243,7 @@ TEST(Skip, ThatIsComputedFarEnoughAnywayIsNotExchanged) {
   EXPECT_EQ(exchanges(plan), Names{});
 }
 
-/// ResNet-110 on 1,024 tiles, the size that must plan within a second.
+/// ResNet-110 on 1,024 tiles must plan within a second.
 TEST(LargeGrid, IsPlannedWithAllItsMessages) {
   const Graph graph = resnet({.image = {2048, 2048}});
   const Grid grid{.rows = 32, .cols = 32};

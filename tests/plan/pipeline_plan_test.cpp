@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "models/registry.hpp"
 #include "plan/balance.hpp"
 
@@ -12,7 +13,7 @@ Convolution window(int64_t channels) {
   return {.out_channels = channels, .kernel = {3, 3}, .padding = {1, 1}};
 }
 
-/// Three cells; the last one reads the first one's result, too.
+/// Makes three cells, of which the last one reads the first one's result, too.
 Graph with_long_skip() {
   Graph graph({.channels = 1, .space = {8, 8}});
   graph.begin_cell("a");
@@ -44,6 +45,27 @@ TEST(PipelinePlan, GivesAReaderTheMarginsItNeeds) {
   EXPECT_TRUE(needed[0].empty());
   EXPECT_EQ(needed[1], (std::vector<Box>{{{0, 1}, {0, 2}, {0, 5}, {0, 8}}}));
   EXPECT_EQ(needed[2], (std::vector<Box>{{{0, 1}, {0, 2}, {3, 8}, {0, 8}}}));
+}
+
+TEST(PipelinePlan, RefusesAParameterThatStagesShare) {
+  Graph graph({.channels = 2, .space = {8, 8}});
+  Value x = graph.input();
+  for (const char* cell : {"a", "b", "c"}) {
+    graph.begin_cell(cell);
+    const bool shares = cell != std::string("b");
+    x = graph.add("conv", window(2), {x}, {{.name = shares ? "twice.weight" : ""}});
+  }
+  graph.set_output(x);
+  const std::vector<CellRange> apart{{0, 1}, {1, 3}}, together{{0, 3}};
+  EXPECT_NO_THROW(PipelinePlan(graph, std::vector<Grid>(1), together, 1, {}));
+  try {
+    const PipelinePlan plan(graph, std::vector<Grid>(2), apart, 1, {});
+    FAIL() << "it was planned";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "cells a and c share parameter twice.weight, but are in stages 0 and 1; balance "
+                 "the cells so that they are in one stage");
+  }
 }
 
 TEST(PipelinePlan, CarriesBothStatesOfAmoebaNet) {

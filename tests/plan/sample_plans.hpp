@@ -19,7 +19,7 @@ inline Convolution conv(int64_t kernel, int64_t stride = 1, int64_t dilation = 1
           .dilation = {dilation, dilation}};
 }
 
-/// One 3x3 convolution a cell.
+/// Makes one 3x3 convolution a cell.
 inline Graph chain(int cells, const Extents& image) {
   Graph graph({2, image});
   Value x = graph.input();
@@ -31,7 +31,7 @@ inline Graph chain(int cells, const Extents& image) {
   return graph;
 }
 
-/// Blocks with identity and projected shortcuts, and a head that pools globally.
+/// Makes blocks with identity and projected shortcuts, and a head that pools globally.
 inline Graph residual(const Extents& image) {
   Graph graph({3, image});
   graph.begin_cell("stem");
@@ -52,7 +52,8 @@ inline Graph residual(const Extents& image) {
   return graph;
 }
 
-/// Windows that are wide, even, dilated, or hang over the border; the last pooling leaves few rows.
+/// Makes windows that are wide, even, dilated, or hang over the border; the last pooling leaves few
+/// rows.
 inline Graph windows_of_all_kinds(const Extents& image) {
   Graph graph({2, image});
   graph.begin_cell("wide");
@@ -76,7 +77,7 @@ inline Graph windows_of_all_kinds(const Extents& image) {
   return graph;
 }
 
-/// Down and up again, with a skip over the middle.
+/// Goes down and up again, with a skip over the middle.
 inline Graph hourglass(const Extents& image) {
   Graph graph({2, image});
   graph.begin_cell("down");
@@ -86,8 +87,9 @@ inline Graph hourglass(const Extents& image) {
   x = graph.add("conv", conv(5), {x});
   x = graph.add("norm", GroupNorm{}, {x});
   graph.begin_cell("up");
-  const Value nearest = graph.add("nearest", Upsample{}, {x});
-  const Value bilinear = graph.add("bilinear", Upsample{.mode = Interpolation::bilinear}, {x});
+  const Value nearest = graph.add("nearest", Resize{.factor = {2, 2}}, {x});
+  const Value bilinear =
+      graph.add("bilinear", Resize{.factor = {2, 2}, .mode = Interpolation::bilinear}, {x});
   const TransposedConvolution twice{.out_channels = 2,
                                     .kernel = {3, 3},
                                     .stride = {2, 2},
@@ -100,6 +102,29 @@ inline Graph hourglass(const Extents& image) {
   return graph;
 }
 
+/// Pools to maps of few pixels, which have layers and come back beside the value.
+inline Graph pyramid(const Extents& image) {
+  Graph graph({2, image});
+  graph.begin_cell("stem");
+  Value x = graph.add("conv", conv(3), {graph.input()});
+  graph.begin_cell("pyramid");
+  std::vector<Value> all{x};
+  for (const int64_t size : {1, 2, 3, 6}) {
+    const std::string name = "size" + std::to_string(size);
+    Value s = graph.add(name + ".pool", AdaptiveAvgPool{{size, size}}, {x});
+    s = graph.add(name + ".conv", conv(3), {s});
+    s = graph.add(name + ".bn", BatchNorm{}, {s});
+    all.push_back(graph.add(name + ".back", AdaptiveAvgPool{image}, {s}));
+  }
+  Value s = graph.add("one.pool", GlobalAvgPool{}, {x});
+  s = graph.add("one.conv", conv(1), {s});
+  all.push_back(graph.add("one.back", Broadcast{image}, {s}));
+  x = graph.add("concat", Concat{}, all);
+  graph.begin_cell("head");
+  graph.set_output(graph.add("conv", conv(3), {x}));
+  return graph;
+}
+
 /// Calls `check` with plans of every sample graph for many grids, both designs and odd sizes.
 template <typename Check>
 void for_all_plans(Check&& check) {
@@ -108,7 +133,8 @@ void for_all_plans(Check&& check) {
                                   residual({15, 21}),
                                   windows_of_all_kinds({24, 24}),
                                   windows_of_all_kinds({31, 23}),
-                                  hourglass({16, 20})};
+                                  hourglass({16, 20}),
+                                  pyramid({12, 17})};
   const std::vector<Grid> grids{{1, 1, 1}, {1, 1, 2}, {1, 2, 1}, {1, 2, 2}, {1, 3, 2},
                                 {1, 4, 4}, {1, 1, 5}, {2, 1, 1}, {2, 2, 3}, {3, 3, 1}};
   const std::vector<HaloDesign> designs{{.fused = false},
@@ -139,7 +165,7 @@ inline std::vector<std::string> names_of(const StagePlan& plan, const std::vecto
   return names;
 }
 
-/// The values that are exchanged.
+/// Returns the values that are exchanged.
 inline std::vector<std::string> exchanges(const StagePlan& plan) {
   std::vector<int> exchanged;
   for (const int id : plan.nodes())

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "geometry/routes.hpp"
-#include "graph/geometry.hpp"
+#include "graph/operators.hpp"
 #include "models/amoebanet.hpp"
 #include "models/resnet.hpp"
 #include "sample_plans.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using namespace testing;
 
-/// Every value that the stage reads or makes.
+/// Returns every value that the stage reads or makes.
 std::vector<int> values_of(const StagePlan& plan) {
   std::vector<int> all = plan.inputs();
   all.insert(all.end(), plan.nodes().begin(), plan.nodes().end());
@@ -56,7 +56,7 @@ TEST(StagePlan, ATileComputesWhatItOwnsAndStaysInsideTheImage) {
   });
 }
 
-/// What a tile has of input number `input` when `node` runs.
+/// Returns what a tile has of input number `input` when `node` runs.
 const Box& held(const StagePlan& plan, int node, int input, int rank) {
   const int from = plan.graph().node(node).inputs[input];
   const ValuePlan& value = plan.value(from);
@@ -81,7 +81,7 @@ TEST(StagePlan, ATileHasEverythingThatItReads) {
   });
 }
 
-/// Whether `box` has each row of the image that a tap of the window reads, by definition.
+/// Returns whether `box` has each row of the image that a tap of the window reads, by definition.
 bool has_all_taps(const Window& window, const Interval& outputs, int64_t length,
                   const Interval& rows) {
   for (int64_t output = outputs.begin; output < outputs.end; ++output)
@@ -108,7 +108,7 @@ TEST(StagePlan, NoTapOfAWindowReadsAPixelThatTheTileDoesNotHave) {
   });
 }
 
-/// The messages of a rank for the exchange of a value.
+/// Returns the messages of a rank for the exchange of a value.
 Routes exchange_routes(const StagePlan& plan, int id, int rank) {
   return find_routes(one_box_each(plan.value(id).owned), one_box_each(plan.value(id).extended),
                      rank);
@@ -129,7 +129,7 @@ TEST(StagePlan, OwnersFillEveryExchangedBox) {
   });
 }
 
-/// The boxes that travel, by sender and receiver.
+/// Holds the boxes that travel, by sender and receiver.
 using Mail = std::map<std::pair<int, int>, std::vector<Box>>;
 
 TEST(StagePlan, BothEndsOfAMessageAgree) {
@@ -203,33 +203,62 @@ TEST(JoinedTail, BeginsOnlyWhereItMust) {
   EXPECT_TRUE(plan.value(node_named(graph, "head.flatten")).joined);
 }
 
+TEST(JoinedMap, MayLieBetweenTiledOnes) {
+  const Graph graph = pyramid({12, 17});
+  for (const bool fused : {false, true}) {
+    const StagePlan plan(graph, {.batch = 2, .rows = 2, .cols = 3}, 3, {.fused = fused});
+    for (const int size : {1, 2, 3, 6}) {
+      const std::string cell = "pyramid.size" + std::to_string(size);
+      const bool joined = size < 3;
+      const int pool = node_named(graph, cell + ".pool");
+      EXPECT_EQ(plan.value(pool).joined, joined);
+      EXPECT_EQ(plan.pools(pool), joined);
+      EXPECT_EQ(plan.value(node_named(graph, cell + ".conv")).joined, joined);
+      EXPECT_FALSE(plan.value(node_named(graph, cell + ".back")).joined);
+    }
+    // The last tile of the second batch part reads the end of a joined map.
+    const ValuePlan& two = plan.value(node_named(graph, "pyramid.size2.bn"));
+    EXPECT_EQ(to_string(two.owned[6]), "[1,3)x[0,2)x[0,2)x[0,2)");
+    EXPECT_EQ(to_string(two.extended[11]), "[1,3)x[0,2)x[1,2)x[1,2)");
+  }
+}
+
+TEST(JoinedMap, GetsOfEachTileOnlyTheMeansToWhichItContributes) {
+  const Graph graph = pyramid({12, 17});
+  const StagePlan plan(graph, {.rows = 4}, 1, {});
+  const std::vector<Box> parts = pooling_parts(plan, node_named(graph, "pyramid.size3.pool"));
+  EXPECT_EQ(to_string(parts[0]), "[0,1)x[0,2)x[0,1)x[0,3)");
+  EXPECT_EQ(to_string(parts[1]), "[0,1)x[0,2)x[0,2)x[0,3)");  // rows 3 to 5 of windows of 4
+  EXPECT_EQ(to_string(parts[3]), "[0,1)x[0,2)x[2,3)x[0,3)");
+}
+
 using Names = std::vector<std::string>;
 
-/// The names, inside their cell, of the nodes that make a value together.
-Names pass_of(const StagePlan& plan, const std::string& cell, const std::string& name) {
+/// Returns the names, inside their cell, of the nodes that make a value together.
+Names group_of(const StagePlan& plan, const std::string& cell, const std::string& name) {
   Names names;
-  for (const int id : plan.value(node_named(plan.graph(), cell + name)).pass)
+  for (const int id : plan.value(node_named(plan.graph(), cell + name)).fused)
     names.push_back(plan.graph().node(id).name.substr(cell.size()));
   return names;
 }
 
-TEST(Pass, TakesTheSumAndTheReluBehindABatchNorm) {
+TEST(FusedGroup, TakesTheSumAndTheReluBehindABatchNorm) {
   const Graph graph = resnet({.image = {32, 32}, .resnet_version = 1, .depth = 20});
   const StagePlan plan(graph, {.rows = 2}, 1, {});
   for (const std::string cell : {"stage0.block1.", "stage1.block0."}) {
-    EXPECT_EQ(pass_of(plan, cell, "relu"), (Names{"r2.bn", "add", "relu"}));
-    EXPECT_EQ(pass_of(plan, cell, "r1.relu"), (Names{"r1.bn", "r1.relu"}));
-    EXPECT_TRUE(plan.value(node_named(graph, cell + "add")).runs_in_reader);
-    EXPECT_FALSE(plan.value(node_named(graph, cell + "relu")).remade);
+    EXPECT_EQ(group_of(plan, cell, "relu"), (Names{"r2.bn", "add", "relu"}));
+    EXPECT_EQ(group_of(plan, cell, "r1.relu"), (Names{"r1.bn", "r1.relu"}));
+    EXPECT_TRUE(plan.value(node_named(graph, cell + "add")).fused_into_consumer);
+    EXPECT_FALSE(plan.value(node_named(graph, cell + "relu")).rematerialised);
   }
 }
 
-TEST(Pass, TakesTheSumBehindAConvolution) {
+TEST(FusedGroup, TakesTheSumBehindAConvolution) {
   const Graph graph = resnet({.image = {32, 32}, .resnet_version = 2, .depth = 29});
   const StagePlan plan(graph, {.rows = 2}, 1, {});
   const std::string cell = "stage0.block1.";
-  EXPECT_EQ(pass_of(plan, cell, "add"), (Names{"r3.conv", "add"}));
-  EXPECT_EQ(pass_of(plan, cell, "r1.conv"), Names{"r1.conv"});
+  EXPECT_EQ(group_of(plan, cell, "add"), (Names{"r3.conv", "add"}));
+  EXPECT_EQ(group_of(plan, cell, "r1.conv"), Names{"r1.conv"});
   const auto& reads = plan.value(node_named(graph, cell + "add")).reads;
   ASSERT_EQ(reads.size(), 2U);
   EXPECT_EQ(reads[0].from, node_named(graph, cell + "r3.relu"));
@@ -246,15 +275,15 @@ std::string complaint(const Graph& graph, const Grid& grid, int64_t batch = 1,
   return "";
 }
 
-TEST(Complaint, AboutAGridThatIsTooFineNamesTheLayerItsSizeAndTheParts) {
-  const Graph graph = residual({16, 12});  // block2 halves it
+TEST(Complaint, AboutAGridThatIsFinerThanTheImage) {
+  const Graph graph = residual({8, 6});
   EXPECT_EQ(complaint(graph, {.rows = 8, .cols = 6}), "");
   EXPECT_EQ(complaint(graph, {.rows = 9}),
-            "layer block2.conv1 is 8 pixels high and 6 wide, too small for 9 rows and 1 columns of "
-            "tiles; use fewer spatial parts or a larger image");
+            "an image of 8x6 is too small for 9 rows and 1 columns of tiles; use fewer spatial "
+            "parts or a larger image");
   EXPECT_EQ(complaint(graph, {.cols = 7}),
-            "layer block2.conv1 is 8 pixels high and 6 wide, too small for 1 rows and 7 columns of "
-            "tiles; use fewer spatial parts or a larger image");
+            "an image of 8x6 is too small for 1 rows and 7 columns of tiles; use fewer spatial "
+            "parts or a larger image");
 }
 
 TEST(Complaint, AboutMoreBatchPartsThanImages) {
@@ -264,7 +293,7 @@ TEST(Complaint, AboutMoreBatchPartsThanImages) {
 
 TEST(Complaint, AboutFusingNothing) {
   EXPECT_EQ(complaint(chain(1, {8, 8}), {}, 1, {.fused = true, .fused_layers = 0}),
-            "--fused-layers 0 must be at least 1");
+            "0 fused layers are too few; use at least 1");
 }
 
 TEST(SomeCells, ReadAndLeaveWhatIsLiveAtTheirCuts) {
@@ -293,8 +322,14 @@ TEST(SomeCells, AreGivenTheirInputsWithTheMarginsTheyNeed) {
 TEST(SomeCells, NeedNoRoomForTilesElsewhere) {
   // Layers of other stages may be smaller than this stage's grid.
   const Graph graph = resnet({.image = {64, 64}, .depth = 11});
-  EXPECT_NO_THROW(StagePlan(graph, {.rows = 32}, 1, {}, {0, 2}));
-  EXPECT_THROW(StagePlan(graph, {.rows = 32}, 1, {}, {0, 4}), UsageError);
+  const auto small_maps = [&](const CellRange& cells) {
+    const StagePlan plan(graph, {.rows = 32}, 1, {}, cells);
+    return std::ranges::count_if(plan.nodes(), [&](int id) {
+      return plan.value(id).joined && graph.node(id).shape.spatial();
+    });
+  };
+  EXPECT_EQ(small_maps({0, 2}), 0);
+  EXPECT_GT(small_maps({0, 4}), 0);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ TEST(Crc32c, OfTheStandardsExamples) {
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43U);
 }
 
-/// Read back record by record: lengths and what follows them. The program's test decodes all of it.
+/// The file is read back record by record: lengths and what follows them. The program's test
+/// decodes all of it.
 TEST(TensorBoardFile, IsMadeOfWholeRecords) {
   const std::string folder = ::testing::TempDir() + "tensorboard_test";
   std::filesystem::remove_all(folder);

@@ -13,6 +13,7 @@
 #include "storage/folder_lock.hpp"
 #include "storage/replacement_file.hpp"
 #include "storage/safetensors.hpp"
+#include "storage/state_dict_pickle.hpp"
 #include "storage/torch_file.hpp"
 #include "support/scratch.hpp"
 

@@ -12,7 +12,7 @@ inline Graph small_resnet() {
   return build_model({.name = "resnet", .image = {64, 64}, .depth = 29});
 }
 
-/// How many cells each stage has.
+/// Counts the cells of each stage.
 inline std::vector<int> sizes(const std::vector<CellRange>& ranges) {
   std::vector<int> cells;
   for (const CellRange& range : ranges) cells.push_back(range.last - range.first);

@@ -7,10 +7,10 @@
 
 namespace mpi4dl::testing {
 
-/// All that is needed to build a failing graph again: a line per node with its options.
+/// Says all that is needed to build a failing graph again: a line per node with its options.
 std::string describe(const Graph& graph);
 
-/// For example "design 1", "D2 with 3 fused".
+/// Returns, for example, "design 1" or "D2 with 3 fused".
 std::string describe(const HaloDesign& halo);
 
 }  // namespace mpi4dl::testing

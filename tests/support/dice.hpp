@@ -13,12 +13,12 @@
 
 namespace mpi4dl::testing {
 
-/// Random choices of a seeded test: the same on every rank and on every machine.
+/// Makes the random choices of a seeded test: the same on every rank and on every machine.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : seed_(seed) {}
 
-  /// A whole number in [low, high].
+  /// Returns a whole number in [low, high].
   int64_t pick(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(next() * static_cast<double>(high - low + 1));
   }
@@ -33,7 +33,7 @@ class Dice {
     return one_of(std::vector<T>(choices));
   }
 
-  /// Any factorisation of `ranks` into batch parts, rows and columns.
+  /// Returns any factorisation of `ranks` into batch parts, rows and columns.
   Grid grid(int ranks) {
     std::vector<Grid> all;
     for (int batch = 1; batch <= ranks; ++batch)
@@ -49,7 +49,7 @@ class Dice {
   uint64_t counter_ = 0;
 };
 
-/// The first result of `draw` that can be: what does not fit together is drawn again.
+/// Returns the first result of `draw` that can be: what does not fit together is drawn again.
 template <typename Draw>
 auto draw_until_it_fits(const Draw& draw) {
   for (;;) {
@@ -66,8 +66,8 @@ inline int64_t number_from_environment(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::stoll(text);
 }
 
-/// The seeds of `count` cases. MPI4DL_CASES multiplies their number, MPI4DL_SEED is the first one:
-/// with the seed of a failure, that case comes first.
+/// Returns the seeds of `count` cases. MPI4DL_CASES multiplies their number, MPI4DL_SEED is the
+/// first one: with the seed of a failure, that case comes first.
 inline std::vector<uint64_t> seeds(int64_t count) {
   const auto first = static_cast<uint64_t>(number_from_environment("MPI4DL_SEED", 1));
   std::vector<uint64_t> all(count * number_from_environment("MPI4DL_CASES", 1));

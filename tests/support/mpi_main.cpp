@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
+#include "backend/device.hpp"
+#include "base/launch.hpp"
+#include "comm/collectives.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {
@@ -21,14 +25,14 @@ std::string name_of(const ::testing::TestInfo& test) {
   return fmt::format("{}.{}", test.test_suite_name(), test.name());
 }
 
-/// The sentence of a failing rank should name its test.
+/// Names the test in the sentence of a failing rank.
 class Activity : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo& test) override {
     session().doing("running " + name_of(test));
   }
 };
 
-/// Rank 0 reports as usual; from other ranks only failures are news.
+/// Reports failures of other ranks than 0, which reports as usual.
 class FailuresOnly : public ::testing::EmptyTestEventListener {
   // Kept here, because GoogleTest does not answer questions while it reports a failure.
   void OnTestStart(const ::testing::TestInfo& test) override { test_ = name_of(test); }
@@ -57,9 +61,24 @@ int run_all() {
   const Communicator everybody = *world().split(0);
   const int failed = RUN_ALL_TESTS() == 0 ? 0 : 1;
   session().doing("agreeing on the verdict");
-  for (const int theirs : all_gather(everybody, failed))
+  for (const int theirs : all_gather(failed, everybody))
     if (theirs != 0) return 1;
   return 0;
+}
+
+/// Takes what MPI4DL_TEST_ON asks for: a backend on the host, the simulated device, or a real one.
+void choose_place(SessionOptions& options) {
+  const char* place = std::getenv("MPI4DL_TEST_ON");
+  if (place == nullptr) return;
+  const std::string name = place;
+  if (name == "composed") {
+    options.backend = name;
+    return;
+  }
+  options.device_aware_mpi = name == "aware";
+  if (options.device_aware_mpi) setenv("MPI4DL_SIMULATED_MPI", "aware", /*overwrite=*/1);
+  const bool simulated = options.device_aware_mpi || name == "simulated";
+  options.device = choose_device(simulated ? "privateuseone" : name, read_launch().local_rank);
 }
 
 }  // namespace
@@ -74,7 +93,9 @@ int main(int argc, char** argv) {
   using namespace mpi4dl::testing;
   ::testing::InitGoogleTest(&argc, argv);
   ::testing::GTEST_FLAG(catch_exceptions) = false;
-  mpi4dl::Session session({.timeout_seconds = kTimeoutSeconds});
+  mpi4dl::SessionOptions options{.timeout_seconds = kTimeoutSeconds};
+  choose_place(options);
+  mpi4dl::Session session(options);
   the_session = &session;
   listen();
   try {

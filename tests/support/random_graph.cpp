@@ -1,7 +1,7 @@
 #include "support/random_graph.hpp"
 
 #include "base/error.hpp"
-#include "support/random_operators.hpp"
+#include "support/operator_table.hpp"
 
 namespace mpi4dl::testing {
 namespace {
@@ -13,7 +13,7 @@ class GraphWriter {
  public:
   GraphWriter(Dice& dice, const Shape& image) : dice_(dice), graph_(image) {}
 
-  Graph write() {
+  Graph write(bool dense) {
     Value x = graph_.input();
     const int64_t cells = dice_.pick(2, 6);
     for (int64_t i = 0; i < cells; ++i) {
@@ -22,15 +22,17 @@ class GraphWriter {
       states_.push_back(x);
     }
     begin_cell();
-    graph_.set_output(head(x));
+    graph_.set_output(dense ? add(same_size(dice_.pick(1, 3), graph_.shape(x)), {x}) : head(x));
     return graph_;
   }
 
  private:
   void begin_cell() { graph_.begin_cell(fmt::format("cell{}", graph_.cells().size())); }
 
-  Value add(const Operator& op, const std::vector<Value>& inputs) {
-    const Value value = graph_.add(fmt::format("n{}", graph_.nodes().size()), op, inputs);
+  Value add(const Operator& op, const std::vector<Value>& inputs,
+            const std::vector<ParameterChoice>& parameters = {}) {
+    const Value value =
+        graph_.add(fmt::format("n{}", graph_.nodes().size()), op, inputs, parameters);
     bool centred = is_norm(op);
     for (const Value& input : inputs) centred = centred || centred_[input.id];
     centred_.push_back(centred && !std::holds_alternative<Relu>(op));
@@ -38,16 +40,18 @@ class GraphWriter {
   }
 
   static bool is_norm(const Operator& op) {
-    return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op);
+    return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op) ||
+           std::holds_alternative<ChannelNorm>(op);
   }
 
-  /// Never a norm of a norm with nothing but linear operators between them: its mean is zero, so
-  /// pixels of a constant image are zero but for rounding, and a ReLU's gradient there is chance.
+  /// Adds a norm, but never one of a norm with nothing but linear operators between them: its mean
+  /// is zero, so pixels of a constant image are zero but for rounding, and a ReLU's gradient there
+  /// is chance.
   Value add_norm(const Operator& norm, Value x) {
     return add(norm, {centred_[x.id] ? add(Relu{}, {x}) : x});
   }
 
-  /// The value itself where the operator does not fit.
+  /// Returns the value itself where the operator does not fit.
   Value try_add(const Operator& op, Value x) {
     try {
       return add(op, {x});
@@ -57,7 +61,17 @@ class GraphWriter {
   }
 
   Value cell(Value x) {
-    switch (dice_.pick(0, 4)) {
+    switch (dice_.pick(0, 9)) {
+      case 7:
+        return pyramid(x);
+      case 8:
+        return hourglass(x);
+      case 9:
+        return gated(x);
+      case 5:
+        return excited(x);
+      case 6:
+        return shared(x);
       case 0:
         return residual(x);
       case 1:
@@ -69,6 +83,122 @@ class GraphWriter {
     }
   }
 
+  /// Adds squeeze and excitation, or ASPP's image branch.
+  Value excited(Value x) {
+    x = unit(x, 1);
+    const int64_t channels = graph_.shape(x).channels;
+    Value s = add(dice_.chance(0.3) ? Operator(GlobalMaxPool{}) : GlobalAvgPool{}, {x});
+    s = dice_.chance(0.5)
+            ? on_one_pixel(s)
+            : add(activation(s), {add(Linear{.out_features = dice_.pick(1, 4)}, {s})});
+    if (dice_.chance(0.3)) begin_cell();
+    s = add(dice_.chance(0.5) ? Operator(pointwise(channels)) : Linear{.out_features = channels},
+            {s});
+    if (dice_.chance(0.3)) s = add(draw_channel_convolution(dice_, graph_.shape(s)), {s});
+    s = add(Pointwise{}, {s});
+    if (dice_.chance(0.6)) return add(combination(), {x, s});
+    const Value both = add(Concat{}, {x, add(Broadcast{.space = graph_.shape(x).space}, {s})});
+    return add(Convolution{.out_channels = channels, .kernel = each(1)}, {both});
+  }
+
+  /// Combines a map with one channel that is made of it, or with another map.
+  Value gated(Value x) {
+    x = unit(x, 1);
+    const int64_t channels = dice_.chance(0.5) ? 1 : graph_.shape(x).channels;
+    const Value gate =
+        add(Pointwise{}, {add(Convolution{.out_channels = channels, .kernel = each(1)}, {x})});
+    return add(combination(), dice_.chance(0.7) ? std::vector{x, gate} : std::vector{gate, x});
+  }
+
+  Operator combination() {
+    using enum ElementwiseFunction;
+    return Elementwise{dice_.one_of({add, multiply, multiply, subtract, maximum, minimum})};
+  }
+
+  Operator activation(Value x) { return draw_activation(dice_, graph_.shape(x)); }
+
+  /// Adds layers to a pooled value.
+  Value on_one_pixel(Value s) {
+    const auto convolved = [&] { return add(pointwise(dice_.pick(2, 4)), {s}); };
+    for (int64_t layers = dice_.pick(1, 4); layers > 0; --layers) {
+      const Shape& shape = graph_.shape(s);
+      switch (dice_.pick(0, 6)) {
+        case 0:
+          s = add_norm(BatchNorm{}, convolved());
+          break;
+        case 1:
+          s = add_norm(GroupNorm{}, convolved());
+          break;
+        case 2:
+          s = add(guest(shape), {s});
+          break;
+        case 3:
+          s = add(dropout(), {s});
+          break;
+        case 4:
+          s = add(Add{}, {s, add(pointwise(shape.channels), {s})});
+          break;
+        case 5:
+          s = add(Concat{}, {s, convolved()});
+          break;
+        default:
+          s = add(Relu{}, {convolved()});
+      }
+    }
+    return s;
+  }
+
+  Convolution pointwise(int64_t channels) const {
+    return {.out_channels = channels, .kernel = each(1)};
+  }
+
+  /// Adds maps of few pixels with layers on them, which come back beside the value, as in PSPNet.
+  Value pyramid(Value x) {
+    const Extents space = graph_.shape(x).space;
+    std::vector<Value> all{x};
+    for (int64_t i = dice_.pick(1, 3); i > 0; --i) {
+      Value s = dice_.chance(0.5) ? add(AdaptiveAvgPool{each(dice_.pick(1, 2))}, {x})
+                                  : add(draw_adaptive_avg_pool(dice_, graph_.shape(x)), {x});
+      if (dice_.chance(0.4)) begin_cell();
+      s = dice_.chance(0.5) ? unit(s, 1) : add(same_size(2, graph_.shape(s)), {s});
+      if (dice_.chance(0.4)) begin_cell();
+      all.push_back(add(Resize{.space = space}, {s}));
+    }
+    return add(Concat{}, all);
+  }
+
+  /// Goes down and up again, as a U-Net does: not by means, which may be those of a norm.
+  Value hourglass(Value x) {
+    std::vector<Value> skips;
+    for (int64_t depth = dice_.pick(1, 3); depth > 0; --depth) {
+      skips.push_back(x);
+      x = unit(x, 2);
+      if (dice_.chance(0.5)) begin_cell();
+    }
+    for (; !skips.empty(); skips.pop_back()) {
+      x = add(Resize{.space = graph_.shape(skips.back()).space}, {x});
+      x = unit(add(Concat{}, {x, skips.back()}), 1);
+      if (skips.size() > 1 && dice_.chance(0.5)) begin_cell();
+    }
+    return x;
+  }
+
+  /// Uses a convolution twice, which is perhaps not trained; names tell what is frozen.
+  Value shared(Value x) {
+    Convolution op = same_size(graph_.shape(x).channels, graph_.shape(x));
+    op.bias = true;
+    const std::string id = fmt::format("{}", graph_.nodes().size());
+    const auto choose = [&](const std::string& what) -> ParameterChoice {
+      const bool frozen = dice_.chance(0.3);
+      return {(frozen ? "frozen" : "shared") + id + what, frozen};
+    };
+    std::vector<ParameterChoice> choices{choose(".weight"), choose(".bias")};
+    if (dice_.chance(0.5)) choices[0] = draw_computed_weight(dice_, id, op, graph_.shape(x));
+    x = add(op, {x}, choices);
+    x = add(activation(x), {x});
+    return add(op, {x}, {choices[0], dice_.chance(0.5) ? choices[1] : ParameterChoice{}});
+  }
+
   Value chain(Value x) {
     for (int64_t layers = dice_.pick(1, 3); layers > 0; --layers) x = layer(x);
     return x;
@@ -76,7 +206,7 @@ class GraphWriter {
 
   Value layer(Value x) {
     const Shape& shape = graph_.shape(x);
-    switch (dice_.pick(0, 13)) {
+    switch (dice_.pick(0, 15)) {
       case 0:
       case 1:
         return try_add(draw_convolution(dice_, shape), x);
@@ -90,26 +220,57 @@ class GraphWriter {
       case 6:
         return try_add(draw_avg_pool(dice_, shape), x);
       case 7:
-        return add_norm(BatchNorm{}, x);
+        return add_norm(draw_batch_norm(dice_, shape), x);
       case 8:
-        return add(Relu{}, {x});
+        return add(guest(shape), {x});
       case 9:
         return add_norm(draw_group_norm(dice_, shape), x);
       case 10:
         return add(dropout(), {x});
       case 11:
         return enlarged(x);
+      case 12:
+        return over_channels(x);
+      case 13:
+        return try_add(draw_pad(dice_, shape), x);
+      case 14:
+        return shuffled(x);
       default:
         return add(same_size(dice_.pick(1, kMostChannels), shape), {x});
     }
   }
 
+  /// Adds what makes a constant of a single channel, where there is more than that.
+  Value over_channels(Value x) {
+    const Shape& shape = graph_.shape(x);
+    if (shape.channels == 1) return x;
+    return dice_.chance(0.3) ? add(ChannelSoftmax{}, {x})
+                             : add_norm(draw_channel_norm(dice_, shape), x);
+  }
+
+  /// Draws any operator that keeps its shape.
+  Operator guest(const Shape& shape) {
+    std::vector<const OperatorRow*> rows;
+    for (const OperatorRow& row : operator_table())
+      if (row.layer) rows.push_back(&row);
+    return dice_.one_of(rows)->draw(dice_, shape);
+  }
+
+  static bool may_grow(const Shape& shape) { return positions(shape.space) <= kMostPixels / 4; }
+
   Value enlarged(Value x) {
     const Shape& shape = graph_.shape(x);
-    if (Shape{1, shape.space}.elements() > kMostPixels / 4) return x;
+    if (!may_grow(shape)) return x;
     if (dice_.chance(0.5)) return try_add(draw_transposed_convolution(dice_, shape), x);
-    return try_add(
-        Upsample{.mode = dice_.one_of({Interpolation::nearest, Interpolation::bilinear})}, x);
+    return try_add(draw_resize(dice_, shape), x);
+  }
+
+  /// Makes channels of pixels, or the other way round.
+  Value shuffled(Value x) {
+    if (dice_.chance(0.5)) return try_add(PixelUnshuffle{}, x);
+    if (!may_grow(graph_.shape(x)) || each(1).size() != 2) return x;
+    const Convolution op{.out_channels = 4 * dice_.pick(1, 2), .kernel = each(1)};
+    return add(PixelShuffle{}, {add(op, {x})});
   }
 
   Value residual(Value x) {
@@ -128,10 +289,11 @@ class GraphWriter {
     return dice_.chance(0.5) ? add(Relu{}, {y}) : y;
   }
 
-  /// Two to four ways to look at the same value, side by side.
+  /// Adds two to four branches that read the same value, and concatenates them.
   Value branches(Value x) {
     std::vector<Value> all;
     for (int64_t i = dice_.pick(2, 4); i > 0; --i) all.push_back(branch(x));
+    if (dice_.chance(0.2)) all.push_back(all[0]);
     return add(Concat{}, all);
   }
 
@@ -158,7 +320,7 @@ class GraphWriter {
     }
   }
 
-  /// As AmoebaNet does: the results of the cell before and of an earlier one.
+  /// Joins the results of the cell before and of an earlier one, as AmoebaNet does.
   Value two_states(Value x) {
     std::vector<Value> equal;
     for (const Value& state : states_)
@@ -171,7 +333,7 @@ class GraphWriter {
                        add(same_size(channels, graph_.shape(x)), {x})});
   }
 
-  /// Convolution, batch norm and ReLU, either way round.
+  /// Adds convolution, batch norm and ReLU, either way round.
   Value unit(Value x, int64_t stride) {
     const auto normalised = [this](Value v) { return add(Relu{}, {add_norm(BatchNorm{}, v)}); };
     const bool before = dice_.chance(0.4);
@@ -191,9 +353,13 @@ class GraphWriter {
     return add(Linear{.out_features = dice_.pick(2, 7)}, {x});
   }
 
-  Dropout dropout() { return {.probability = dice_.one_of({0.1, 0.25, 0.5})}; }
+  Dropout dropout() {
+    Dropout op = draw_dropout(dice_, {});
+    op.probability = dice_.one_of({0.1, 0.25, 0.5});
+    return op;
+  }
 
-  /// An odd kernel, perhaps dilated, padded so that the size stays for stride 1.
+  /// Draws an odd kernel, perhaps dilated, padded so that the size stays for stride 1.
   Convolution same_size(int64_t channels, const Shape& input) {
     Convolution op{.out_channels = channels, .kernel = {}};
     for (size_t axis = 0; axis < input.space.size(); ++axis) {
@@ -207,7 +373,7 @@ class GraphWriter {
     return op;
   }
 
-  /// 1x7 or 7x1: long on one axis, counted from the last.
+  /// Returns a convolution of 1x7 or 7x1: long on one axis, counted from the last.
   Convolution flat(int64_t channels, int64_t axis_from_last) const {
     Convolution op{.out_channels = channels, .kernel = each(1), .padding = each(0)};
     const size_t axis = op.kernel.size() - 1 - axis_from_last;
@@ -228,8 +394,8 @@ class GraphWriter {
 
 }  // namespace
 
-Graph random_graph(Dice& dice, const Shape& image) {
-  return GraphWriter(dice, image).write();
+Graph random_graph(Dice& dice, const Shape& image, bool dense) {
+  return GraphWriter(dice, image).write(dense);
 }
 
 }  // namespace mpi4dl::testing

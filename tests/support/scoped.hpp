@@ -4,7 +4,7 @@
 
 namespace mpi4dl::testing {
 
-/// Another value for a setting, until the end of the scope.
+/// Gives a setting another value until the end of the scope.
 template <typename T>
 class Scoped {
  public:

@@ -4,19 +4,20 @@
 #include <string>
 
 #include "comm/agreement.hpp"
+#include "comm/collectives.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {
 
-/// A folder for the time of a test, the same on all ranks. Collective.
+/// Makes a folder for the time of a test, the same on all ranks. Collective.
 class Scratch {
  public:
   Scratch() {
     if (world().rank() == 0) folder_.emplace();
     path_ = gather_texts(world(), folder_ ? folder_->path() : "")[0];
   }
-  ~Scratch() { world().barrier(); }
+  ~Scratch() { barrier(world()); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 

@@ -10,7 +10,7 @@
 
 namespace mpi4dl::testing {
 
-/// A folder of its own, gone with the object.
+/// Makes a folder of its own, gone with the object.
 class ScratchFolder {
  public:
   ScratchFolder() : path_(std::filesystem::temp_directory_path() / "mpi4dl-XXXXXX") {

@@ -9,7 +9,7 @@
 
 namespace mpi4dl::testing {
 
-/// An image in memory: `bands` bytes a pixel, from top to bottom.
+/// Is an image in memory: `bands` bytes a pixel, from top to bottom.
 struct Picture {
   int height = 0, width = 0, bands = 3;
   std::vector<uint8_t> bytes;
@@ -19,11 +19,11 @@ struct Picture {
   }
 };
 
-/// A picture on which every place looks different: waves, so that lossy formats can cope, and
+/// Makes a picture on which every place looks different: waves, so that lossy formats can cope, and
 /// noise.
 Picture make_picture(int height, int width, int bands = 3);
 
-/// How a picture is saved. The ending of its name chooses the format.
+/// Says how a picture is saved. The ending of its name chooses the format.
 struct SaveOptions {
   std::string save = {};         ///< options of libvips' saver: "tile,tile-width=32,pyramid"
   int orientation = 1;           ///< as EXIF counts

@@ -2,98 +2,53 @@
 
 #include <ATen/ATen.h>
 
-#include "base/error.hpp"
+#include "support/operator_table.hpp"
 
 namespace mpi4dl::testing {
 namespace {
 
-/// One node on whole tensors.
-struct Evaluation {
-  std::vector<at::Tensor> inputs, parameters;
-  const Extents& space;  // of the result
-  bool training;
+using Tensors = std::map<std::string, at::Tensor>;
 
-  const at::Tensor& x() const { return inputs[0]; }
-  bool volume() const { return x().dim() == 5; }
-  Extents each(const Extents& values, int64_t otherwise) const {
-    return values.empty() ? Extents(x().dim() - 2, otherwise) : values;
+/// Computes a weight as PyTorch's own functions do: batch norm and a variance of libtorch's.
+at::Tensor weight_of(const Formula& formula, const Tensors& parameters) {
+  using enum FormulaFunction;
+  std::vector<at::Tensor> x;
+  for (const Formula& operand : formula.operands) x.push_back(weight_of(operand, parameters));
+  const at::IntArrayRef axes = formula.axes;
+  switch (formula.function) {
+    case parameter:
+      return parameters.at(formula.name);
+    case number:
+      return at::full({1}, formula.number, at::kDouble);
+    case reshape:
+      return x[0].reshape(formula.shape);
+    case add:
+      return x[0] + x[1];
+    case subtract:
+      return x[0] - x[1];
+    case multiply:
+      return x[0] * x[1];
+    case divide:
+      return x[0] / x[1];
+    case power:
+      return x[0].pow(formula.number);
+    case exp:
+      return x[0].exp();
+    case sum:
+      return x[0].sum(axes, true);
+    case mean:
+      return x[0].mean(axes, true);
+    case variance:
+      return x[0].var(axes, /*unbiased=*/formula.number == 1, true);
+    case norm:
+      return x[0].square().sum(axes, true).sqrt();
+    case standardise: {
+      const at::Tensor variance = x[0].var(axes, /*unbiased=*/false, true);
+      return (x[0] - x[0].mean(axes, true)) / (variance + formula.number).sqrt();
+    }
   }
-  at::Tensor bias(bool present) const { return present ? parameters[1] : at::Tensor(); }
-
-  at::Tensor operator()(const Convolution& op) const {
-    const Extents stride = each(op.stride, 1), padding = each(op.padding, 0);
-    const Extents dilation = each(op.dilation, 1);
-    const auto& weight = parameters[0];
-    return volume() ? at::conv3d(x(), weight, bias(op.bias), stride, padding, dilation, op.groups)
-                    : at::conv2d(x(), weight, bias(op.bias), stride, padding, dilation, op.groups);
-  }
-
-  at::Tensor operator()(const TransposedConvolution& op) const {
-    const Extents stride = each(op.stride, 1), padding = each(op.padding, 0);
-    const Extents dilation = each(op.dilation, 1), extra = each(op.output_padding, 0);
-    const auto& weight = parameters[0];
-    return volume() ? at::conv_transpose3d(x(), weight, bias(op.bias), stride, padding, extra,
-                                           op.groups, dilation)
-                    : at::conv_transpose2d(x(), weight, bias(op.bias), stride, padding, extra,
-                                           op.groups, dilation);
-  }
-
-  at::Tensor operator()(const BatchNorm& op) const {
-    return at::batch_norm(x(), parameters[0], parameters[1], parameters[2], parameters[3], training,
-                          op.momentum, op.eps, /*cudnn_enabled=*/false);
-  }
-
-  at::Tensor operator()(const GroupNorm& op) const {
-    return at::group_norm(x(), op.groups, parameters[0], parameters[1], op.eps);
-  }
-
-  at::Tensor operator()(const MaxPool& op) const {
-    const Extents stride = op.stride.empty() ? op.kernel : op.stride;
-    const Extents padding = each(op.padding, 0), dilation = each(op.dilation, 1);
-    return volume() ? at::max_pool3d(x(), op.kernel, stride, padding, dilation, op.ceil_mode)
-                    : at::max_pool2d(x(), op.kernel, stride, padding, dilation, op.ceil_mode);
-  }
-
-  at::Tensor operator()(const AvgPool& op) const {
-    const Extents stride = op.stride.empty() ? op.kernel : op.stride;
-    const Extents padding = each(op.padding, 0);
-    const bool count = op.count_include_pad;
-    return volume() ? at::avg_pool3d(x(), op.kernel, stride, padding, op.ceil_mode, count)
-                    : at::avg_pool2d(x(), op.kernel, stride, padding, op.ceil_mode, count);
-  }
-
-  at::Tensor operator()(const GlobalAvgPool&) const {
-    const Extents one = each({}, 1);
-    return (volume() ? at::adaptive_avg_pool3d(x(), one) : at::adaptive_avg_pool2d(x(), one))
-        .flatten(1);
-  }
-
-  at::Tensor operator()(const Upsample& op) const {
-    if (op.mode == Interpolation::bilinear)
-      return at::upsample_bilinear2d(x(), space, /*align_corners=*/false);
-    return volume() ? at::upsample_nearest3d(x(), space) : at::upsample_nearest2d(x(), space);
-  }
-
-  at::Tensor operator()(const Add&) const {
-    at::Tensor sum = inputs[0];
-    for (size_t i = 1; i < inputs.size(); ++i) sum = sum + inputs[i];
-    return sum;
-  }
-
-  at::Tensor operator()(const Linear& op) const {
-    return at::linear(x(), parameters[0], bias(op.bias));
-  }
-
-  at::Tensor operator()(const Relu&) const { return at::relu(x()); }
-  at::Tensor operator()(const Concat&) const { return at::cat(inputs, 1); }
-  at::Tensor operator()(const Flatten&) const { return x().flatten(1); }
-  at::Tensor operator()(const Identity&) const { return x(); }
-  at::Tensor operator()(const Dropout&) const {
-    ensure(!training, "dropout has no whole reference in training");
-    return x();
-  }
-  at::Tensor operator()(const Input&) const { throw Error("an input is given, not computed"); }
-};
+  return {};
+}
 
 }  // namespace
 
@@ -102,12 +57,13 @@ at::Tensor evaluate_whole(const Graph& graph, const at::Tensor& image,
   std::vector<at::Tensor> values{image};
   for (size_t id = 1; id < graph.nodes().size(); ++id) {
     const Node& node = graph.nodes()[id];
-    Evaluation evaluation{
+    WholeNode whole{
         .inputs = {}, .parameters = {}, .space = node.shape.space, .training = training};
-    for (const int from : node.inputs) evaluation.inputs.push_back(values[from]);
-    for (const Parameter& parameter : node.parameters)
-      evaluation.parameters.push_back(parameters.at(parameter.name));
-    values.push_back(std::visit(evaluation, node.op));
+    for (const int from : node.inputs) whole.inputs.push_back(values[from]);
+    for (const auto& [parameter, formula] : node.weights)
+      whole.parameters.push_back(formula ? weight_of(*formula, parameters)
+                                         : parameters.at(parameter.name));
+    values.push_back(row_of(node.op).whole(whole, node.op));
   }
   return values[graph.output()];
 }

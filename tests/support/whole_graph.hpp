@@ -9,9 +9,9 @@
 
 namespace mpi4dl::testing {
 
-/// The output of a graph by plain libtorch: whole tensors, differentiable, nothing of ours but the
-/// options. `parameters` by name, running statistics included; training updates these in place.
-/// No dropout in training: libtorch draws other random numbers.
+/// Returns the output of a graph by libtorch alone: whole tensors, differentiable, nothing of ours
+/// but the options. `parameters` has all of them by name, running statistics included; training
+/// updates these in place. It has no dropout in training: libtorch draws other random numbers.
 at::Tensor evaluate_whole(const Graph& graph, const at::Tensor& image,
                           const std::map<std::string, at::Tensor>& parameters, bool training);
 

@@ -1,5 +1,5 @@
-// A training step converts no image between memory layouts: what has its channels side by side
-// keeps them so. Every copy that libtorch makes is looked at.
+// A training step converts no image between memory layouts: what is channels-last stays so. Every
+// copy that libtorch makes is looked at.
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "models/registry.hpp"
 #include "support/world.hpp"
-#include "train/proof.hpp"
+#include "verify/verification.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -17,14 +17,14 @@ using testing::world;
 
 std::atomic<int> copies = 0, conversions = 0;
 
-bool side_by_side(const at::Tensor& image) {
+bool channels_last(const at::Tensor& image) {
   return image.stride(1) == 1;
 }
 
-/// Of images alone: with several channels, and more than one pixel.
+/// Returns true for images alone: with several channels, and more than one pixel.
 bool converts(const at::Tensor& to, const at::Tensor& from) {
   return to.dim() == 4 && from.dim() == 4 && to.size(1) > 1 && to.size(2) * to.size(3) > 1 &&
-         from.sizes() == to.sizes() && side_by_side(to) != side_by_side(from);
+         from.sizes() == to.sizes() && channels_last(to) != channels_last(from);
 }
 
 /// Looks at every copy until it ends.
@@ -49,11 +49,11 @@ class CopyWatch {
   at::CallbackHandle handle_;
 };
 
-/// What so many steps convert, initial weights and the collection of results included.
+/// Counts what so many steps convert, initial weights and the collection of results included.
 int conversions_of(const ModelOptions& model, const HaloDesign& halo, int steps) {
   const Graph graph = build_model(model);
-  const Grid grid = slice("square", world().size());
-  ProofOptions options{.batch = {.batch = 2}, .steps = steps};
+  const Grid grid = make_grid("square", world().size());
+  VerificationOptions options{.batch = {.batch = 2}, .steps = steps};
   options.trainer.halo = halo;
   options.trainer.type = c10::ScalarType::Float;
   options.trainer.cells = {{0, static_cast<int>(graph.cells().size())}};

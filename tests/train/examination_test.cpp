@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kImages = 7, kSide = 32, kClasses = 3;
 
-/// Random images, of which some have a bad last row: the ranks with the lower tiles notice.
+/// Has random images, of which some have a bad last row: the ranks with the lower tiles notice.
 class FragileImages : public RandomImages {
  public:
   explicit FragileImages(std::set<int64_t> bad)
@@ -35,7 +35,7 @@ class FragileImages : public RandomImages {
   std::set<int64_t> bad_;
 };
 
-/// A model on all ranks, and what it is asked.
+/// Has a model on all ranks, and what it is asked.
 struct Exam {
   explicit Exam(std::set<int64_t> broken, bool skip = false, BadSamples known = {})
       : data(std::make_shared<FragileImages>(std::move(broken))) {
@@ -46,19 +46,19 @@ struct Exam {
     options.skip_bad_images = skip;
     options.bad = std::move(known);
     options.warn = [this](const std::string& sentence) { warnings.push_back(sentence); };
-    parameters = make_parameters(graph, options.evaluator.cells, team, at::kDouble, 1);
-    examination = std::make_unique<Examination>(data, graph, layout, team, parameters,
+    parameters = make_parameters(graph, options.evaluator.cells, groups, at::kDouble, 1);
+    examination = std::make_unique<Examination>(data, graph, layout, groups, parameters,
                                                 std::move(options), world());
   }
 
-  std::vector<Grid> stages{slice("square", world().size())};
+  std::vector<Grid> stages{make_grid("square", world().size())};
   Graph graph = build_model({.name = "resnet",
                              .image = {kSide, kSide},
                              .classes = kClasses,
                              .resnet_version = 1,
                              .depth = 8});
   Layout layout{world().size(), stages};
-  Team team{layout, world()};
+  ProcessGroups groups{layout, world()};
   StageParameters parameters;
   std::shared_ptr<const Dataset> data;
   std::vector<std::string> warnings;

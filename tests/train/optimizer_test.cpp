@@ -5,10 +5,12 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
-namespace mpi4dl {
+#include "support/world.hpp"
+
+namespace mpi4dl::testing {
 namespace {
 
-/// With an odd number of parameters, and more than a thread updates at once.
+/// Makes an odd number of parameters, more than a thread updates at once.
 Graph small_graph() {
   Graph graph({.channels = 2, .space = {6, 6}});
   graph.begin_cell("only");
@@ -25,14 +27,14 @@ std::vector<int> all_nodes(const Graph& graph) {
   return nodes;
 }
 
-/// Five steps with random gradients, ours and libtorch's; returns the largest difference.
+/// Takes five steps with random gradients, ours and libtorch's; returns the largest difference.
 template <typename Theirs>
 double largest_difference(const OptimizerOptions& options, const Theirs& make_theirs) {
   const Graph graph = small_graph();
-  Parameters parameters(graph, all_nodes(graph), at::kDouble, 1);
+  Parameters parameters(graph, all_nodes(graph), at::kDouble, 1, world().context().backend);
   Optimizer ours(parameters, options);
   std::vector<at::Tensor> copies;
-  for (const auto& [name, value] : parameters.trainable())
+  for (const auto& [name, value] : parameters.trained())
     copies.push_back(value.clone().requires_grad_());
   auto theirs = make_theirs(copies);
   at::manual_seed(1);
@@ -47,7 +49,7 @@ double largest_difference(const OptimizerOptions& options, const Theirs& make_th
   }
   double apart = 0;
   size_t i = 0;
-  for (const auto& [name, value] : parameters.trainable())
+  for (const auto& [name, value] : parameters.trained())
     apart = std::max(apart, (value - copies[i++]).abs().max().template item<double>());
   return apart;
 }
@@ -84,11 +86,56 @@ TEST(Optimizer, IsAdamWOfLibtorch) {
             1e-12);
 }
 
+/// Gives each parameter a group of its own, in the order of their names: the bias and the weight of
+/// the convolution, and those of the linear layer.
+template <typename Options>
+std::vector<torch::optim::OptimizerParamGroup> groups_of(const std::vector<at::Tensor>& copies,
+                                                         const Options& usual) {
+  const std::vector<double> rates{0.1, 0.05, 0.3, 0.1}, decays{0, 0.1, 0.02, 0.1};
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    auto options = std::make_unique<Options>(usual);
+    options->lr(rates[i]);
+    options->weight_decay(decays[i]);
+    groups.emplace_back(std::vector{copies[i]}, std::move(options));
+  }
+  return groups;
+}
+
+OptimizerOptions in_groups(OptimizerOptions::Kind kind) {
+  return {.kind = kind,
+          .weight_decay = 0.1,
+          .rate_factors = {{"only.conv.weight", 0.5}, {"only.linear.bias", 3}},
+          .weight_decays = {{"only.conv.bias", 0}, {"only.linear.bias", 0.02}}};
+}
+
+TEST(Optimizer, HasTheParameterGroupsOfLibtorch) {
+  using Kind = OptimizerOptions::Kind;
+  namespace optim = torch::optim;
+  EXPECT_LT(largest_difference(in_groups(Kind::sgd),
+                               [](const auto& copies) {
+                                 return optim::SGD(
+                                     groups_of(copies, optim::SGDOptions(0.1).momentum(0.9)),
+                                     optim::SGDOptions(0.1));
+                               }),
+            1e-14);
+  EXPECT_LT(largest_difference(in_groups(Kind::adam),
+                               [](const auto& copies) {
+                                 return optim::Adam(groups_of(copies, optim::AdamOptions(0.1)));
+                               }),
+            1e-12);
+  EXPECT_LT(largest_difference(in_groups(Kind::adamw),
+                               [](const auto& copies) {
+                                 return optim::AdamW(groups_of(copies, optim::AdamWOptions(0.1)));
+                               }),
+            1e-12);
+}
+
 TEST(Optimizer, KeepsTheDigitsThatBfloat16Lacks) {
   const Graph graph = small_graph();
-  Parameters parameters(graph, all_nodes(graph), at::kBFloat16, 1);
+  Parameters parameters(graph, all_nodes(graph), at::kBFloat16, 1, world().context().backend);
   Optimizer optimizer(parameters, {.momentum = 0});
-  const auto first = parameters.trainable().begin()->second;
+  const auto first = parameters.trained().begin()->second;
   first.fill_(1);
   Optimizer fresh(parameters, {.momentum = 0});
   for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1);
@@ -97,4 +144,4 @@ TEST(Optimizer, KeepsTheDigitsThatBfloat16Lacks) {
 }
 
 }  // namespace
-}  // namespace mpi4dl
+}  // namespace mpi4dl::testing

@@ -1,0 +1,46 @@
+// Operators that are known, and cannot be imported: a sentence says why.
+#include <array>
+
+#include "import/table.hpp"
+
+namespace mpi4dl {
+namespace {
+
+Items attention(Translation& /*call*/) {
+  refuse(
+      "it is attention over space: each pixel reads all others, so that an image cannot be cut "
+      "into tiles");
+}
+
+Items decomposed(Translation& /*call*/) {
+  refuse("it is a part of a decomposed norm, whose statistics are values of the graph");
+}
+
+Items moved_pixels(Translation& /*call*/) {
+  refuse("it moves pixels to places that are far away");
+}
+
+constexpr std::array kRefusedRows{
+    TableRow{"scaled_dot_product_attention", attention},
+    TableRow{"matmul", attention},
+    TableRow{"bmm", attention},
+    TableRow{"einsum", attention},
+    TableRow{"baddbmm", attention},
+    TableRow{"_native_multi_head_attention", attention},
+    TableRow{"_native_batch_norm_legit_functional", decomposed},
+    TableRow{"_native_batch_norm_legit", decomposed},
+    TableRow{"_native_batch_norm_legit_no_training", decomposed},
+    TableRow{"native_group_norm", decomposed},
+    TableRow{"native_layer_norm", decomposed},
+    TableRow{"roll", moved_pixels},
+    TableRow{"flip", moved_pixels},
+    TableRow{"grid_sampler", moved_pixels},
+};
+
+}  // namespace
+
+std::span<const TableRow> refused_rows() {
+  return kRefusedRows;
+}
+
+}  // namespace mpi4dl
