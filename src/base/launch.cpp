@@ -45,6 +45,13 @@ Launch read_launch() {
   return {.rank = number_in("PMIX_RANK").value_or(0), .local_rank = local_rank()};
 }
 
+void start_mpi_alone() {
+  if (read_launch().ranks || std::getenv("PMIX_RANK") != nullptr) return;
+  constexpr int kKeep = 0;
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", kKeep);
+  setenv("OMPI_MCA_pml", "ob1", kKeep);
+}
+
 void end_with_usage_error(const Launch& launch, const std::string& sentence, SeenBy seen) {
   const bool first = launch.rank == 0;
   if (!first) std::this_thread::sleep_for(std::chrono::seconds(3));

@@ -22,9 +22,9 @@ void TrainLoop::run(Position from) {
   for (; from.epoch <= epochs_ && !stopped_; from = {from.epoch + 1, 0}) run_epoch(from);
   after_.reports.end_run();
   if (!stopped_ || !session_.first()) return;
-  fmt::print("stopped by a signal; {} has everything up to here\n",
+  // A launcher that is about to kill this process may drop what waits in standard output.
+  fmt::print(stderr, "stopped by a signal; {} has everything up to here\n",
              after_.checkpoints.path(trainer_.steps()));
-  std::fflush(stdout);  // a launcher may kill this process before it ends by itself
 }
 
 void TrainLoop::run_epoch(Position from) {

@@ -21,6 +21,7 @@
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/instruction_set.hpp"
+#include "base/launch.hpp"
 #include "base/stop_signal.hpp"
 #include "comm/agreement.hpp"
 #include "comm/check.hpp"
@@ -103,6 +104,7 @@ std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
 
 Session::Session(const SessionOptions& options) {
   keep_onednn_from_amx_of_unknown_size();
+  start_mpi_alone();
   int provided = 0;
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   context_ = make_context(options);

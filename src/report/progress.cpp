@@ -64,13 +64,21 @@ Progress::Progress(std::FILE* out) : out_(out), terminal_(shown_on_terminal(out)
 
 void Progress::clear_bar() {
   if (terminal_) fmt::print(out_, "\r\033[K");
+  since_bar_.reset();
+}
+
+void Progress::draw_bar(const StepRecord& record) {
+  constexpr double kSecondsShown = 0.1;
+  if (since_bar_ && since_bar_->seconds() < kSecondsShown) return;
+  clear_bar();
+  fmt::print(out_, "{}", progress_bar(record, totals_.recent_seconds(), columns(out_) - 1));
+  since_bar_.emplace();
 }
 
 void Progress::step(const StepRecord& record) {
   totals_.add(record);
-  clear_bar();
   if (terminal_) {
-    fmt::print(out_, "{}", progress_bar(record, totals_.recent_seconds(), columns(out_) - 1));
+    draw_bar(record);
   } else {
     fmt::print(out_, "epoch {:>3}  step {:>5}/{}  loss {:>9.5f}  {:>9.2f} images per sec\n",
                record.epoch, record.step, record.steps, record.loss, record.images_per_second());

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
+#include "base/stopwatch.hpp"
 #include "report/run_totals.hpp"
 #include "task/metrics.hpp"
 
 namespace mpi4dl {
 
-/// Tells a person how training goes: a bar that moves on a terminal, a line a step elsewhere.
+/// Tells a person how training goes: a bar that moves on a terminal, ten times a second at most; a
+/// line a step elsewhere.
 class Progress {
  public:
   explicit Progress(std::FILE* out);
@@ -25,10 +28,12 @@ class Progress {
 
  private:
   void clear_bar();
+  void draw_bar(const StepRecord& record);
 
   std::FILE* out_;
   bool terminal_;
   RunTotals totals_;
+  std::optional<Stopwatch> since_bar_;  ///< none is shown
 };
 
 /// Returns a bar of this step's epoch, with loss, speed, time left in the run and memory, in at
