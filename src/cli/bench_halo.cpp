@@ -40,6 +40,16 @@ std::string BenchHaloFlags::route(const CommContext& context) const {
                      context.device_aware ? "MPI" : "host memory");
 }
 
+/// Throws UsageError where a flag asks for what the others leave out.
+void check_bench_halo(const BenchHaloFlags& flags, int /*ranks*/) {
+  const HaloOptions& options = flags.benchmark;
+  validate(options.out_channels == HaloOptions().out_channels || options.compute ||
+               options.backward || options.half_gradients,
+           "--out-channels {} is about a convolution, which --compute and --backward have, as "
+           "benchmark_sp_halo_exchange_with_compute",
+           options.out_channels);
+}
+
 int run_bench_halo(Session& session, const BenchHaloFlags& flags) {
   const Communicator& world = session.world();
   validate(world.context().backend->on_host() || flags.transport == "auto",
@@ -75,7 +85,7 @@ void add_bench_halo(CLI::App& bench, Command& chosen) {
   auto [halo, flags] = add_command<BenchHaloFlags>(
       bench, chosen, "halo",
       "Time and check the halo exchange of one layer, against bare MPI in the same run",
-      run_bench_halo);
+      run_bench_halo, check_bench_halo);
   HaloOptions& options = flags.benchmark;
   halo.add_option("--image-size", flags.image_size, "Whole image: 512, or height x width: 512x768");
   halo.add_option("--batch-size", options.batch, "Images of a batch")->check(at_least(1));

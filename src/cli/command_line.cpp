@@ -155,6 +155,8 @@ std::optional<int> CommandLine::parse(int argc, char** argv, const Launch& launc
     app_.parse(argc, argv);
     check_whole_numbers_of(app_);
   } catch (const CLI::Success& help) {
+    if (const auto unknown = app_.remaining(/*recurse=*/true); !unknown.empty())
+      throw UsageError(sentence_about_unknown(innermost(app_), unknown[0]));
     return launch.rank == 0 ? app_.exit(help) : 0;
   } catch (const CLI::ParseError& error) {
     explain(error, launch);

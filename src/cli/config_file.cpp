@@ -98,6 +98,23 @@ bool needs_quotes(const std::string& value) {
          value.starts_with('"');
 }
 
+/// Writes the flags of one command that were given, a line each.
+std::string lines_of(const CLI::App& command, const std::vector<std::string>& left_out) {
+  std::string text;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty() || !option->get_configurable())
+      continue;
+    const std::string& key = option->get_lnames()[0];
+    if (std::find(left_out.begin(), left_out.end(), key) != left_out.end()) continue;
+    const std::string value = option->get_expected_max() == 0
+                                  ? "true"
+                                  : CLI::detail::join(option->reduced_results(), ",");
+    const char* quote = needs_quotes(value) ? "\"" : "";
+    text += fmt::format("{} = {}{}{}\n", key, quote, value, quote);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& in) const {
@@ -136,26 +153,22 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& in) const {
 
 std::string ConfigFile::to_config(const CLI::App* app, bool /*defaults*/, bool /*descriptions*/,
                                   std::string /*prefix*/) const {
-  return config_section(*app, {});
+  return given_flags(*app, {});
 }
 
-std::string config_section(const CLI::App& command, const std::vector<std::string>& left_out) {
+const CLI::App& program_of(const CLI::App& command) {
+  const CLI::App* app = &command;
+  while (app->get_parent() != nullptr) app = app->get_parent();
+  return *app;
+}
+
+std::string given_flags(const CLI::App& command, const std::vector<std::string>& left_out) {
+  const CLI::App& program = program_of(command);
+  if (&command == &program) return lines_of(program, left_out);
   std::string name = command.get_name();
-  for (const CLI::App* above = command.get_parent(); above != nullptr && above->get_parent();
-       above = above->get_parent())
+  for (const CLI::App* above = command.get_parent(); above != &program; above = above->get_parent())
     name = above->get_name() + "." + name;
-  std::string text = "[" + name + "]\n";
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string& key = option->get_lnames()[0];
-    if (std::find(left_out.begin(), left_out.end(), key) != left_out.end()) continue;
-    const std::string value = option->get_expected_max() == 0
-                                  ? "true"
-                                  : CLI::detail::join(option->reduced_results(), ",");
-    const char* quote = needs_quotes(value) ? "\"" : "";
-    text += fmt::format("{} = {}{}{}\n", key, quote, value, quote);
-  }
-  return text;
+  return lines_of(program, left_out) + "[" + name + "]\n" + lines_of(command, left_out);
 }
 
 }  // namespace mpi4dl

@@ -34,8 +34,11 @@ class ConfigFile : public CLI::Config {
   CLI::App& app_;
 };
 
-/// Returns the flags of a command that were given, as a section of such a file. `left_out`: names
-/// of flags that are not written.
-std::string config_section(const CLI::App& command, const std::vector<std::string>& left_out);
+/// Returns the flags that were given, of the program and of one of its commands, as such a file.
+/// `left_out`: names of flags that are not written.
+std::string given_flags(const CLI::App& command, const std::vector<std::string>& left_out);
+
+/// Returns the program itself, which is above its commands.
+const CLI::App& program_of(const CLI::App& command);
 
 }  // namespace mpi4dl

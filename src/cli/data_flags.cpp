@@ -158,7 +158,8 @@ void DataFlags::add_to(CLI::App& command) {
 }
 
 std::string DataFlags::application() const {
-  if (app.empty()) return path.empty() ? "synthetic" : is_cifar(path) ? "cifar" : "medical";
+  const bool none = path.empty() || (of_benchmark && path == kDefaultPath);
+  if (app.empty()) return none ? "synthetic" : is_cifar(path) ? "cifar" : "medical";
   if (app == "1") return "medical";
   if (app == "2") return "cifar";
   if (app == "3") return "synthetic";

@@ -12,8 +12,11 @@ class Communicator;
 
 /// Holds the flags that choose images, for every command that reads some.
 struct DataFlags {
-  std::string app;     // empty: files where there is a path, else synthetic
-  std::string path;    // empty: ./train
+  std::string app;   // empty: files where there is a path, else synthetic
+  std::string path;  // empty: ./train
+  /// Says that images are synthetic unless an application is given, as MPI4DL's benchmarks say by
+  /// --app 3; then --datapath ./train, the default there, asks for nothing.
+  bool of_benchmark = false;
   int64_t images = 0;  // 0: as many as the command wants
   double val_fraction = 0;
   std::string normalise = "0.5,0.5";

@@ -28,7 +28,8 @@ int run_evaluate(Session& session, EvaluateFlags& flags, CLI::App& command) {
   const Inference inference = run_inference(session, flags.inference, command);
   const Metrics metrics = measure(inference.predictions, *inference.data, inference.bad);
   if (!session.first()) return 0;
-  fmt::print("{}{} in {:.1f} s\n", describe(metrics), inference.left_out_text(), inference.seconds);
+  fmt::print("{}{}, {}, in {:.1f} s\n", describe(metrics), inference.left_out_text(),
+             inference.part_text(), inference.seconds);
   constexpr size_t kReadable = 20;
   if (const size_t classes = metrics.confusion.size(); classes <= kReadable)
     fmt::print("{}", confusion_table(metrics, class_names(inference, classes)));

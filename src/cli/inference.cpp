@@ -15,12 +15,12 @@
 namespace mpi4dl {
 namespace {
 
-std::shared_ptr<const Dataset> choose_part(const std::string& part, const DataParts& parts) {
-  if (part == "training") return parts.training;
-  validate(part.empty() || parts.validation,
+Inference::Part choose_part(const std::string& part, const DataParts& parts) {
+  validate(part != "validation" || parts.validation,
            "--part validation: no images are held out; say which, for example by --val-fraction "
            "0.2, or leave --part out to take all images");
-  return parts.validation ? parts.validation : parts.training;
+  if (!parts.validation) return Inference::Part::all;
+  return part == "training" ? Inference::Part::training : Inference::Part::held_out;
 }
 
 }  // namespace
@@ -51,6 +51,11 @@ std::string Inference::class_text(int64_t label) const {
   return classes.empty() ? std::to_string(label) : classes.at(label);
 }
 
+std::string Inference::part_text() const {
+  if (part == Part::held_out) return "held out of training";
+  return part == Part::training ? "to train on" : "with any that were trained on";
+}
+
 std::string Inference::left_out_text() const {
   return bad.empty() ? "" : fmt::format(" ({} of {} left out)", bad.size(), data->size());
 }
@@ -74,9 +79,12 @@ Inference run_inference(Session& session, InferenceFlags& flags, CLI::App& comma
                                      .labelled = flags.labelled,
                                      .names = class_names(flags.weights)},
                                     world);
-  Inference result{
-      .data = normalised_images(choose_part(flags.part, parts), flags.data.normalisation()),
-      .classes = parts.classes};
+  const Inference::Part part = choose_part(flags.part, parts);
+  Inference result{.data = normalised_images(
+                       part == Inference::Part::held_out ? parts.validation : parts.training,
+                       flags.data.normalisation()),
+                   .classes = parts.classes,
+                   .part = part};
   const bool skip = flags.on_bad_image.skip();
   const BadSamples bad = check_images({result.data, nullptr}, skip, session).training;
   const EvaluatorOptions options{.halo = flags.parallel.halo,

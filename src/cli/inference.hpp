@@ -37,11 +37,15 @@ struct Inference {
   Predictions predictions = {};
   BadSamples bad = {};  ///< images that could not be read: their predictions mean nothing
   double seconds = 0;
+  enum class Part { all, training, held_out } part = Part::all;
 
   /// Returns the name of a class, or its index where it has none.
   std::string class_text(int64_t label) const;
   /// Returns how many images there are in the predictions.
   int64_t images() const { return data->size() - std::ssize(bad); }
+  /// Says which part of the images these are: those held out, or those trained on
+  /// too.
+  std::string part_text() const;
   /// Returns " (2 of 40 left out)", or nothing.
   std::string left_out_text() const;
 };

@@ -58,7 +58,7 @@ void ParallelFlags::check() const {
            "--stages {} already says what --split-size, --spatial-size, --num-spatial-parts, "
            "--slice-method and --local-DP say; give one or the other",
            options.stages);
-  validate(!halo.fused || with_defaults(options).spatial_size != 0,
+  validate(!halo.fused || Layout(options, 0).has_tiles(),
            "--halo-D2 is about halos of tiles, but no stage has any; the benchmarks in "
            "benchmarks/spatial_parallelism have them");
 }

@@ -56,10 +56,6 @@ bool tiled(const Grid& grid) {
   return grid.rows * grid.cols > 1;
 }
 
-bool has_tiles(const Layout& layout) {
-  return std::ranges::any_of(layout.stages(), tiled);
-}
-
 std::string finer_stages(std::vector<Grid> stages) {
   const bool none = std::ranges::none_of(stages, tiled);
   for (size_t i = 0; i < stages.size(); ++i)
@@ -129,7 +125,7 @@ class Search {
 
   Remedies run() {
     if (given_.schedule == "gpipe" && given_.parts > 1) try_changes({use_1f1b});
-    const bool tiles = has_tiles(Layout(given_.parallel.options, 0));
+    const bool tiles = Layout(given_.parallel.options, 0).has_tiles();
     if (tiles) try_changes({switch_halo_design});
     if (tiles && splits()) try_changes({keep_on_tiles});
     if (!recomputes()) try_changes({recompute});
@@ -211,7 +207,7 @@ class Search {
   /// Returns false where the tiles are too many or do not fit the other flags.
   static bool takes_tiles(const TrainingFlags& flags) try {
     const Layout layout(flags.parallel.options, 0);
-    return has_tiles(layout) && layout.group_size() <= kMostRanks;
+    return layout.has_tiles() && layout.group_size() <= kMostRanks;
   } catch (const UsageError&) {
     return false;
   }

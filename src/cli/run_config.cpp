@@ -28,12 +28,11 @@ Json value_of(const CLI::Option& option) {
   return value_of(CLI::detail::join(values, ","));
 }
 
-Json options_of(const CLI::App& command) {
-  Json options = Json::object();
+/// Adds the flags of a command that a config file may have.
+void add_options(const CLI::App& command, Json& options) {
   for (const CLI::Option* option : command.get_options())
-    if (!option->get_lnames().empty() && option->get_lnames()[0] != "help")
+    if (!option->get_lnames().empty() && option->get_configurable())
       options[option->get_lnames()[0]] = value_of(*option);
-  return options;
 }
 
 Json layout_of(const Layout& layout, const std::vector<CellRange>& cells,
@@ -56,7 +55,9 @@ Json layout_of(const Layout& layout, const std::vector<CellRange>& cells,
 
 std::string run_config(const CLI::App& command, const Graph& graph, const Layout& layout,
                        const std::vector<CellRange>& cells, const TrainingFlags& flags) {
-  Json options = options_of(command);
+  Json options = Json::object();
+  add_options(program_of(command), options);
+  add_options(command, options);
   // Those of a model's file, where the flags were not given.
   options["image-size"] = value_of(image_size_text(graph));
   options["num-classes"] = graph.node(graph.output()).shape.channels;
@@ -71,15 +72,20 @@ std::string run_config(const CLI::App& command, const Graph& graph, const Layout
   return config.dump(2) + '\n';
 }
 
-std::string replay_config(const CLI::App& command, int ranks, int threads) {
-  const std::vector<std::string> results{"run-dir",          "json-log", "checkpoint-dir",
-                                         "checkpoint-every", "keep",     "resume"};
-  return fmt::format(
+std::string replay_config(const CLI::App& command, int ranks, int threads,
+                          const std::string& resumed_from) {
+  std::vector<std::string> left_out{"run-dir",          "json-log", "checkpoint-dir",
+                                    "checkpoint-every", "keep",     "resume"};
+  // It says already which weights there are.
+  if (!resumed_from.empty()) left_out.emplace_back("checkpoint");
+  std::string text = fmt::format(
       "# mpi4dl {}, started in {} with {} thread{} a rank; with as many it repeats the run:\n"
-      "# {}mpi4dl --config {} {}\n{}",
+      "# {}mpi4dl --config THIS_FILE {}\n{}",
       kVersion, std::filesystem::current_path().string(), threads, threads == 1 ? "" : "s",
-      ranks == 1 ? "" : fmt::format("mpirun -np {} ", ranks), "run.ini", command.get_name(),
-      config_section(command, results));
+      ranks == 1 ? "" : fmt::format("mpirun -np {} ", ranks), command.get_name(),
+      given_flags(command, left_out));
+  if (!resumed_from.empty()) text += fmt::format("resume = \"{}\"\n", resumed_from);
+  return text;
 }
 
 }  // namespace mpi4dl

@@ -249,7 +249,8 @@ int run_train(Session& session, const TrainFlags& flags, const CLI::App& command
                      {.json_log = flags.json_log,
                       .run_dir = flags.run_dir,
                       .config = run_config(command, graph, layout, options.cells, flags.training),
-                      .replay = replay_config(command, world.size(), session.threads()),
+                      .replay = replay_config(command, world.size(), session.threads(),
+                                              checkpoints.resumed_from()),
                       .resumed = !keeping.resume.empty(),
                       .steps_done = trainer.steps()});
   stopping.begin_steps();
@@ -279,6 +280,9 @@ void add_train(CLI::App& app, Command& chosen) {
   train.add_option("--num-epochs", flags.epochs, "Passes over the training images")
       ->check(at_least(1));
   flags.data.add_to(train);
+  train.get_option("--parallelism")->each([&data = flags.data](const std::string& /*kind*/) {
+    data.of_benchmark = true;
+  });
   flags.loader.add_to(train);
   flags.checkpoints.add_to(train);
   train.option_defaults()->group("Reports");

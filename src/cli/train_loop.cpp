@@ -19,6 +19,9 @@ TrainLoop::TrainLoop(Session& session, Trainer& trainer, Loader& images, AfterSt
       steps_(images.steps_of_epoch()) {}
 
 void TrainLoop::run(Position from) {
+  if (from.epoch > epochs_ && session_.first())
+    fmt::print("all is done already that --num-epochs {} asks for; with more epochs it goes on\n",
+               epochs_);
   for (; from.epoch <= epochs_ && !stopped_; from = {from.epoch + 1, 0}) run_epoch(from);
   after_.reports.end_run();
   if (!stopped_ || !session_.first()) return;

@@ -26,13 +26,17 @@ std::optional<Number> number_in(const std::string& text) {
   return number;
 }
 
+/// Returns the text without blanks at its ends.
+std::string trimmed(const std::string& text) {
+  const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
+  const auto begin = std::find_if_not(text.begin(), text.end(), blank);
+  return {begin, std::find_if_not(text.rbegin(), std::reverse_iterator(begin), blank).base()};
+}
+
 /// Normalises a name, so that "Label " is a label too: a column that is left out because of a
 /// capital would go unnoticed.
 std::string column_name(const std::string& text) {
-  const auto graphic = [](unsigned char c) { return std::isgraph(c) != 0; };
-  const auto begin = std::find_if(text.begin(), text.end(), graphic);
-  std::string name(begin,
-                   std::find_if(text.rbegin(), std::reverse_iterator(begin), graphic).base());
+  std::string name = trimmed(text);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return std::tolower(c); });
   return name;
@@ -79,13 +83,13 @@ struct Columns {
 ListedImage listed(const CsvRow& row, const Columns& columns, const std::filesystem::path& folder,
                    const std::string& file) {
   ListedImage image;
-  const std::string& name = row.fields[columns.path];
+  const std::string name = trimmed(row.fields[columns.path]);
   validate(!name.empty(), "{}, line {}: the path is empty", file, row.line);
   image.path = (folder / name).string();
   image.key = key_of(name);
-  if (columns.patient < row.fields.size()) image.patient = row.fields[columns.patient];
+  if (columns.patient < row.fields.size()) image.patient = trimmed(row.fields[columns.patient]);
   if (columns.split < row.fields.size()) {
-    const std::string& text = row.fields[columns.split];
+    const std::string text = trimmed(row.fields[columns.split]);
     validate(text == "train" || text == "val", "{}, line {}: split is '{}'; use train or val", file,
              row.line, text);
     image.validation = text == "val";
@@ -99,7 +103,7 @@ class Labels {
   explicit Labels(std::string file) : file_(std::move(file)) {}
 
   void add(const CsvRow& row, size_t column) {
-    texts_.push_back(column < row.fields.size() ? row.fields[column] : "");
+    texts_.push_back(column < row.fields.size() ? trimmed(row.fields[column]) : "");
     if (texts_.back().empty()) return;
     auto& first = number(texts_.back(), row.line) ? first_number_ : first_name_;
     if (first == 0) first = row.line;

@@ -307,9 +307,19 @@ void with_image(const std::string& path, const ImageHeader& header, int level,
   });
 }
 
+namespace {
+
+std::string ending_of(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending;
+}
+
+}  // namespace
+
 bool is_image_file(const std::string& path) {
   if (has_image_name(path)) return true;
-  if (std::filesystem::path(path).extension() == ".csv") return false;  // an image for libvips
+  if (ending_of(path) == ".csv") return false;  // an image for libvips
   start_libvips();
   const bool known = vips_foreign_find_load(path.c_str()) != nullptr;
   vips_error_clear();
@@ -317,10 +327,7 @@ bool is_image_file(const std::string& path) {
 }
 
 bool has_image_name(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+  return std::find(kEndings.begin(), kEndings.end(), ending_of(path)) != kEndings.end();
 }
 
 std::string image_endings() {

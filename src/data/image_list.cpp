@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -81,6 +83,21 @@ void add_classes(const fs::path& root, const std::string& below, bool validation
   }
 }
 
+/// Refuses folders that look like parts of a data set, of which a classifier would tell the one
+/// from the other.
+void check_class_names(const fs::path& root, const std::vector<std::string>& names) {
+  static const std::set<std::string> kParts{"train",      "training", "val",  "valid",
+                                            "validation", "test",     "eval", "holdout"};
+  for (std::string name : names) {
+    const std::string folder = name;
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    validate(!kParts.contains(name) || folders_in(root / folder).empty(),
+             "{} has a folder {} with folders in it, which is a part of a data set and no class; "
+             "name the parts train and val, or give one of them alone",
+             root.string(), folder);
+  }
+}
+
 ImageList list_folder(const fs::path& root) {
   ImageList list;
   const std::vector<std::string> folders = folders_in(root);
@@ -90,6 +107,7 @@ ImageList list_folder(const fs::path& root) {
     add_classes(root, "train", false, list);
     add_classes(root, "val", true, list);
   } else if (!folders.empty()) {
+    check_class_names(root, folders);
     add_classes(root, "", false, list);
     list.loose = image_beside(root);
   } else {

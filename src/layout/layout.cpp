@@ -154,6 +154,10 @@ ParallelOptions with_defaults(ParallelOptions options) {
   return options;
 }
 
+bool Layout::has_tiles() const {
+  return std::ranges::any_of(stages_, [](const Grid& grid) { return grid.rows * grid.cols > 1; });
+}
+
 Layout::Layout(const ParallelOptions& options, int ranks)
     : Layout(ranks, grids(options), with_defaults(options).gems,
              adds_a_stage(options) ? "; or use split size 1 to keep all layers on "

@@ -53,6 +53,8 @@ class Layout {
   int group_size() const { return group_size_; }
   int replicas() const { return replicas_; }
   int directions() const { return directions_; }
+  /// Returns whether a stage cuts its images.
+  bool has_tiles() const;
 
   /// Returns the roles of a rank, one per direction.
   std::vector<Role> roles(int rank) const;

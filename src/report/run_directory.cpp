@@ -14,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kConfig = "/config.json";
-constexpr const char* kReplay = "/run.ini";
 constexpr const char* kMetrics = "/metrics.jsonl";
 constexpr const char* kSummary = "/summary.json";
 
@@ -28,6 +27,12 @@ std::string lines_until(const std::string& file, int64_t step) {
     if (entry.is_object() && entry.value("total_step", step + 1) <= step) kept += line + '\n';
   }
   return kept;
+}
+
+/// Returns the file for the flags of a run that begins behind these steps: those of the first part
+/// stay where others follow.
+std::string replay_file(const std::string& folder, int64_t steps_done) {
+  return folder + (steps_done == 0 ? "/run.ini" : fmt::format("/run-{:08}.ini", steps_done));
 }
 
 }  // namespace
@@ -51,7 +56,7 @@ RunDirectory::RunDirectory(std::string folder, bool resumed, int64_t steps_done,
 
 void RunDirectory::open_files(int64_t steps_done, const RunFiles& files) {
   replace_file(folder_ + kConfig, files.config);
-  replace_file(folder_ + kReplay, files.replay);
+  replace_file(replay_file(folder_, steps_done), files.replay);
   replace_file(folder_ + kMetrics, lines_until(folder_ + kMetrics, steps_done));
   metrics_ = std::make_unique<AppendFile>(folder_ + kMetrics, AppendFile::Start::end);
   board_ = std::make_unique<TensorBoardFile>(folder_, steps_done + 1);

@@ -32,13 +32,14 @@ struct RunSummary {
 /// Holds what a run writes down when it begins.
 struct RunFiles {
   std::string config;  ///< config.json
-  std::string replay;  ///< run.ini
+  std::string replay;  ///< run.ini, run-00000040.ini
 };
 
 /// Writes the folder of a run, on one rank:
 ///
 ///     config.json      all flags as they were used, model, layout, version
-///     run.ini          the flags that were given: mpi4dl --config run.ini train repeats the run
+///     run.ini          the flags that were given: mpi4dl --config run.ini train repeats the run;
+///                      run-00000040.ini: those of the part that was resumed behind step 40
 ///     metrics.jsonl    a line for each step and for each evaluation
 ///     events.out.*     the same for TensorBoard
 ///     summary.json     what came out

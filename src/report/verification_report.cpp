@@ -48,8 +48,9 @@ void print_verification(const std::string& title, const nlohmann::ordered_json& 
   fmt::print("  bytes sent           {}\n", counted("bytes"));
   fmt::print("  most memory a rank   {:.1f} MiB (one rank alone {:.1f})\n",
              mebibytes(value("peak_bytes")), mebibytes(value("peak_bytes_one_rank")));
-  fmt::print("  max relative error   {:.3g}, in the {}\n", value("max_relative_error"),
-             report["worst"].get<std::string>());
+  const auto worst = report["worst"].get<std::string>();
+  fmt::print("  max relative error   {:.3g}{}{}\n", value("max_relative_error"),
+             worst.empty() ? "" : ", in the ", worst);
   if (!report["holders_agree"].get<bool>())
     fmt::print("  ranks that hold the same parameters have different values of them\n");
   fmt::print("{}: tolerance {:g}\n",

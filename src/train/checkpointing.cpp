@@ -67,6 +67,7 @@ DataState Checkpointing::resume(Trainer& trainer) {
            options_.folder, there.empty() ? 0 : there.back(), chosen);
   load_checkpoint(checkpoint, trainer, world_);
   say_(fmt::format("going on behind step {} from {}", manifest.step, chosen));
+  resumed_from_ = chosen;
   return manifest.data;
 }
 

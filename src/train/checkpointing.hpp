@@ -36,6 +36,8 @@ class Checkpointing {
   /// its epoch.
   void after_step(const Trainer& trainer, const DataState& done, int64_t steps, bool last);
 
+  /// Returns the checkpoint that the run went on from; empty where it began.
+  const std::string& resumed_from() const { return resumed_from_; }
   bool enabled() const { return !options_.folder.empty(); }
   /// Returns the checkpoint of a step.
   std::string path(int64_t step) const { return folder_.checkpoint(step); }
@@ -51,6 +53,7 @@ class Checkpointing {
   Communicator world_;
   std::function<void(const std::string&)> say_;
   CheckpointFolder folder_;
+  std::string resumed_from_;
   std::pair<int64_t, Position> saved_{-1,
                                       {}};  // the step of the last one, and its place in the data
 };

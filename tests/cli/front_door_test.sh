@@ -41,6 +41,11 @@ row 0 "--num-spatial-parts" help train
 row 0 "--halo-len" help bench halo
 row 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 4
 row 2 "mpi4dl train has no flag --halo-d3 (did you mean --halo-D2?)" train --halo-d3
+row 2 "mpi4dl has no command trian (did you mean train?)" trian --help
+row 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 3 --help
+row 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2
+row 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2 --stages 1x1
+row 2 "--out-channels 16 is about a convolution" bench halo --out-channels 16
 row 2 "mpi4dl evaluate has no flag --chekpoint (did you mean --checkpoint?)" evaluate --chekpoint x
 row 2 "mpi4dl train does not expect 'folder'" train folder
 row 2 "--batch-size: zero is not a number of at least 1" train --batch-size zero
@@ -154,6 +159,15 @@ on=1
 losses() { grep -o '"loss":[^,]*' "$1/metrics.jsonl"; }
 row 0 "2 steps of 4 images" --config run1/run.ini train --run-dir run2
 cmp <(losses run1) <(losses run2) || complain "run.ini does not repeat the run"
+again=(train --model resnet --resnet-version 1 --depth 8 --image-size 32 --num-classes 4 --batch-size 4 --num-images 8)
+row 0 "2 steps of 4 images" --backend composed "${again[@]}" --run-dir run3 --checkpoint-dir run3
+row 0 "2 steps of 4 images" --config run3/run.ini train --run-dir run4
+cmp <(losses run3) <(losses run4) || complain "run.ini does not repeat the run with another backend"
+row 0 "all is done already that --num-epochs 1 asks for" "${again[@]}" --checkpoint-dir run3 --resume auto
+row 0 "going on behind step 2" "${again[@]}" --lr 0.01 --num-epochs 2 --checkpoint-dir run3 --resume auto --run-dir run3
+row 0 "going on behind step 2" --config run3/run-00000002.ini train --run-dir run5
+cmp <(losses run3 | tail -n 2) <(losses run5) || complain "the ini of a resumed part does not repeat it"
+! grep -q num-epochs run3/run.ini || complain "the flags of the first part are gone"
 grep -qE "with [0-9]+ threads? a rank" run1/run.ini || complain "run.ini does not say how many threads"
 python3 - <<'END' || complain "config.json holds something else than values"
 import json
@@ -166,7 +180,7 @@ END
 
 # --- A checkpoint knows its own flags ---
 
-row 0 "9 images" evaluate --checkpoint trained --num-images 9
+row 0 "9 images, with any that were trained on, in" evaluate --checkpoint trained --num-images 9
 row 0 "9 images" evaluate --weights trained --num-images 9
 row 2 "--image-size 64 contradicts trained/step-00000002, which was trained with 32; leave the flag" \
   evaluate --checkpoint trained --image-size 64

@@ -21,8 +21,9 @@ num-images=16
 num-epochs=100000
 END
 quick=(--image-size 32)
-slow=(--image-size 256 --dtype float64 --batch-size 16)   # a step takes two seconds or more
-slower=(--image-size 320 --dtype float64 --batch-size 16) # a step takes three seconds or more
+slow=(--image-size 256 --dtype float64 --batch-size 16) # a step takes a second or more
+# A step takes five seconds or more, with the memory of a quarter of its images.
+slower=(--image-size 320 --dtype float64 --batch-size 64 --parts 4 --num-images 64)
 keeping=(--checkpoint-every 1steps --keep 2)
 
 wrapper=() # around the launcher

@@ -123,7 +123,7 @@ all_commands() {
 # Every flag of the help at its default, as far as small runs allow, whether the benchmark has a use
 # for it or not.
 defaults=(-v --parts 1 --split-size 2 --num-spatial-parts 4 --spatial-size 1 --times 1 --image-size 32
-  --num-epochs 1 --fused-layers 1 --local-DP 1 --slice-method square --app 3 --datapath ./train)
+  --num-epochs 1 --fused-layers 1 --local-DP 1 --slice-method square --datapath ./train)
 
 flags_at_their_defaults() {
   says="stages 1x1 ("
@@ -131,7 +131,7 @@ flags_at_their_defaults() {
   says="effective batch 2,"
   benchmark 2 benchmarks/gems_master_model/benchmark_amoebanet_gems_master "${defaults[@]}"
   says="stages 2x2 ("
-  benchmark 5 benchmarks/spatial_parallelism/benchmark_resnet_sp "${defaults[@]}"
+  benchmark 5 benchmarks/spatial_parallelism/benchmark_resnet_sp "${defaults[@]}" --app 3
 }
 
 flags_with_other_values() {
