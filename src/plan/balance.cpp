@@ -19,6 +19,14 @@ void check_enough_cells(const Graph& graph, size_t stages) {
            graph.cells().size(), stages);
 }
 
+void check_enough_begins(const Graph& graph, const std::vector<bool>& begins, size_t stages) {
+  const auto most = static_cast<size_t>(std::ranges::count(begins, true));
+  validate(stages <= most,
+           "a model of {} cells cannot be split into {} stages, but into {} at most: cells that "
+           "share parameters are in one stage",
+           graph.cells().size(), stages, most);
+}
+
 }  // namespace
 
 CellWork::CellWork(const Graph& graph) : cells_(graph.cells().size()) {
@@ -50,8 +58,22 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
   std::vector<std::vector<double>> worst(count + 1, std::vector<double>(cells + 1, kNever));
   std::vector<std::vector<int>> begin(count + 1, std::vector<int>(cells + 1, 0));
   worst[0][0] = 0;
+std::vector<bool> stage_begins(const Graph& graph) {
+  std::vector<bool> begins(graph.cells().size(), true);
+  std::map<std::string, int> sharers;  // so far, the last of each parameter
+  for (const Node& node : graph.nodes())
+    for (const Parameter& parameter : node.parameters) {
+      if (!parameter.trained()) continue;
+      int& last = sharers.emplace(parameter.name, node.cell).first->second;
+      while (last < node.cell) begins[++last] = false;
+    }
+  return begins;
+}
+
   for (int s = 1; s <= count; ++s)
     for (int last = s; last <= cells; ++last)
+  const std::vector<bool> begins = stage_begins(graph);
+  check_enough_begins(graph, begins, stages.size());
       for (int first = s - 1; first < last; ++first) {
         const double slowest = std::max(worst[s - 1][first], work.of({first, last}, stages[s - 1]));
         if (slowest >= worst[s][last]) continue;
@@ -63,6 +85,7 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
     ranges[s - 1] = {begin[s][last], last};
     last = begin[s][last];
   }
+        if (!begins[first]) continue;
   return ranges;
 }
 

@@ -27,7 +27,12 @@ class CellWork {
 };
 
 /// Returns the cells of each stage such that the slowest rank has as few FLOPs as possible: a
-/// stage's work is shared by its ranks.
+/// Returns of each cell whether a stage may begin with it: not where cells before it and behind it
+/// share a parameter that is trained, whose gradient is summed up within one stage.
+std::vector<bool> stage_begins(const Graph& graph);
+
+/// stage's work is shared by its ranks. Throws UsageError where the cells are too few, or share
+/// parameters.
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages);
 
 /// Returns the user's own balance: how many cells each stage gets. Throws UsageError where it does

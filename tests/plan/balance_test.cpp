@@ -10,7 +10,7 @@
 namespace mpi4dl {
 namespace {
 
-using testing::sizes, testing::small_resnet;
+using testing::convolutions, testing::sizes, testing::small_resnet;
 
 /// Returns the FLOPs of the busiest rank if the first stage has `first` cells and the second the
 /// rest.
@@ -55,6 +55,23 @@ TEST(Balance, OfTheUserMustCountAllCells) {
 
 TEST(Balance, NeedsACellForEachStage) {
   EXPECT_THROW(balance_cells(small_resnet(), std::vector<Grid>(12)), UsageError);
+}
+
+TEST(Balance, KeepsCellsThatShareParametersInOneStage) {
+  const Graph graph = convolutions("abcbd");
+  EXPECT_EQ(stage_begins(graph), (std::vector<bool>{true, true, false, false, true}));
+  EXPECT_EQ(sizes(balance_cells(graph, std::vector<Grid>(2))), (std::vector<int>{1, 4}));
+  EXPECT_EQ(sizes(balance_cells(graph, std::vector<Grid>(3))), (std::vector<int>{1, 3, 1}));
+  EXPECT_EQ(sizes(balance_cells(convolutions("abcbd", /*frozen=*/true), std::vector<Grid>(2))),
+            (std::vector<int>{2, 3}));
+  try {
+    balance_cells(graph, std::vector<Grid>(4));
+    FAIL() << "cells that share a parameter are apart";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a model of 5 cells cannot be split into 4 stages, but into 3 at most: cells that "
+                 "share parameters are in one stage");
+  }
 }
 
 TEST(Balance, CountsSmallLayersForTheTileThatHasThem) {
