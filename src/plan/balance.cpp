@@ -31,11 +31,21 @@ void check_enough_begins(const Graph& graph, const std::vector<bool>& begins, si
 
 CellWork::CellWork(const Graph& graph) : cells_(graph.cells().size()) {
   for (const Node& node : graph.nodes()) {
-    const Extents& space = node.shape.space;
-    Extent extent{kAnyNumber, kAnyNumber};
-    if (!space.empty()) extent = {space[space.size() - 2], space.back()};
-    cells_[node.cell][extent] += static_cast<double>(flops(graph, node, positions(space)));
+    cells_[node.cell][extent_of_work(graph, node)] +=
+        static_cast<double>(flops(graph, node, positions(node.shape.space)));
   }
+}
+
+/// Tiles share the work of a node that pools by the pixels that it reads, where those it writes are
+/// too few.
+CellWork::Extent CellWork::extent_of_work(const Graph& graph, const Node& node) {
+  const Extents* space = &node.shape.space;
+  if (space->empty()) return {kAnyNumber, kAnyNumber};
+  if (properties(node.op).pooling != Pooling::none)
+    if (const Extents& read = graph.node(node.inputs[0]).shape.space;
+        positions(read) > positions(*space))
+      space = &read;
+  return {(*space)[space->size() - 2], space->back()};
 }
 
 double CellWork::of(const CellRange& cells, const Grid& grid) const {
@@ -48,16 +58,6 @@ double CellWork::of(const CellRange& cells, const Grid& grid) const {
   return shared / grid.size() + joined / grid.batch;
 }
 
-std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages) {
-  check_enough_cells(graph, stages.size());
-  const CellWork work(graph);
-  const int cells = static_cast<int>(graph.cells().size());
-  const int count = static_cast<int>(stages.size());
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  // worst[s][c]: the slowest rank's work if the first s stages hold the first c cells.
-  std::vector<std::vector<double>> worst(count + 1, std::vector<double>(cells + 1, kNever));
-  std::vector<std::vector<int>> begin(count + 1, std::vector<int>(cells + 1, 0));
-  worst[0][0] = 0;
 std::vector<bool> stage_begins(const Graph& graph) {
   std::vector<bool> begins(graph.cells().size(), true);
   std::map<std::string, int> sharers;  // so far, the last of each parameter
@@ -70,11 +70,22 @@ std::vector<bool> stage_begins(const Graph& graph) {
   return begins;
 }
 
-  for (int s = 1; s <= count; ++s)
-    for (int last = s; last <= cells; ++last)
+std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages) {
+  check_enough_cells(graph, stages.size());
   const std::vector<bool> begins = stage_begins(graph);
   check_enough_begins(graph, begins, stages.size());
+  const CellWork work(graph);
+  const int cells = static_cast<int>(graph.cells().size());
+  const int count = static_cast<int>(stages.size());
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  // worst[s][c]: the slowest rank's work if the first s stages hold the first c cells.
+  std::vector<std::vector<double>> worst(count + 1, std::vector<double>(cells + 1, kNever));
+  std::vector<std::vector<int>> begin(count + 1, std::vector<int>(cells + 1, 0));
+  worst[0][0] = 0;
+  for (int s = 1; s <= count; ++s)
+    for (int last = s; last <= cells; ++last)
       for (int first = s - 1; first < last; ++first) {
+        if (!begins[first]) continue;
         const double slowest = std::max(worst[s - 1][first], work.of({first, last}, stages[s - 1]));
         if (slowest >= worst[s][last]) continue;
         worst[s][last] = slowest;
@@ -85,7 +96,6 @@ std::vector<bool> stage_begins(const Graph& graph) {
     ranges[s - 1] = {begin[s][last], last};
     last = begin[s][last];
   }
-        if (!begins[first]) continue;
   return ranges;
 }
 

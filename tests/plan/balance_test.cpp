@@ -91,5 +91,30 @@ TEST(Balance, CountsSmallLayersForTheTileThatHasThem) {
   }
 }
 
+/// Makes a model that pools 16x16 pixels to 2x2.
+Graph pooled_to_few() {
+  Graph graph({.channels = 3, .space = {16, 16}});
+  graph.begin_cell("all");
+  const Value x = graph.add("pool", AdaptiveAvgPool{{2, 2}}, {graph.input()});
+  graph.set_output(graph.add("relu", Relu{}, {x}));
+  return graph;
+}
+
+TEST(Balance, SharesPoolingByThePixelsThatAreRead) {
+  const Graph graph = pooled_to_few();
+  const Grid tiles{.batch = 2, .rows = 2, .cols = 4};
+  const StagePlan plan(graph, tiles, /*batch=*/2, {});
+  const auto pool = static_cast<double>(flops(graph, graph.node(1), 4));
+  const auto relu = static_cast<double>(flops(graph, graph.node(2), 4));
+  EXPECT_NEAR(CellWork(graph).of({0, 1}, tiles), pool / tiles.size() + relu / tiles.batch, 1e-9);
+  for (int rank = 0; rank < tiles.size(); ++rank) {
+    const RankCost cost = plan.cost(rank);
+    const double alone = rank % 8 == 0 ? relu : 0;
+    EXPECT_EQ(static_cast<double>(cost.flops), pool / 8 + alone) << rank;
+    EXPECT_EQ(static_cast<double>(cost.lonely_flops), alone) << rank;
+    EXPECT_EQ(cost.redundant_flops, 0) << rank;
+  }
+}
+
 }  // namespace
 }  // namespace mpi4dl
