@@ -256,7 +256,6 @@ Shape pooled(const Op& op, const Shapes& inputs) {
   check_kernel(op.kernel, input);
   check_option("stride", op.stride, 1, input);
   check_paddings(op.padding, op.padding_end, input);
-  if constexpr (requires { op.dilation; }) check_option("dilation", op.dilation, 1, input);
   check_pool_padding(op.kernel, op.padding);
   check_pool_padding(op.kernel, op.padding_end);
   return {input.channels,
