@@ -84,7 +84,7 @@ std::set<std::string> further_names(const Model& model) {
 }  // namespace
 
 bool is_weight(const std::string& name) {
-  return name.find('/') == std::string::npos && !name.ends_with(".num_batches_tracked");
+  return is_parameter_name(name);
 }
 
 std::unique_ptr<TensorSource> open_weights(const std::string& path) {
@@ -172,7 +172,7 @@ TensorMap all_weights(const TensorSource& source) {
 void carry_along(const std::string& path, Model& model) {
   model.state = open_weights(path);
   for (const auto& [name, info] : model.state->tensors())
-    if (name.starts_with(kCarried) || (!is_weight(name) && name.find('/') == std::string::npos))
+    if (name.starts_with(kCarried) || name.ends_with(".num_batches_tracked"))
       model.carried.push_back(name);
 }
 
