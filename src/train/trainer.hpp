@@ -67,6 +67,8 @@ class Trainer {
   /// Counts the optimizer steps done.
   int64_t steps() const { return steps_; }
   const Graph& graph() const { return graph_; }
+  /// Returns the cells of each stage.
+  const std::vector<CellRange>& cells() const { return options_.cells; }
   /// Returns this rank's communicators.
   const ProcessGroups& groups() const { return groups_; }
   /// Returns all that later steps depend on, of each stage that this rank holds, sharing memory:
