@@ -76,8 +76,8 @@ class Trainer {
   std::map<int, TensorMap> state() const;
   /// Takes over what was written into state(), as it is after so many steps.
   void restore(int64_t step);
-  /// Returns true if all ranks of a data-parallel group have the same parameters and statistics, to
-  /// the bit.
+  /// Returns true if all ranks of a data-parallel group have the same parameters, frozen ones
+  /// too, and statistics, to the bit.
   bool replicas_agree() const;
 
  private:

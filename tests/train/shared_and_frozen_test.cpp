@@ -111,6 +111,15 @@ TEST(FrozenParameters, HaveNoGradientAndStayAsTheyAre) {
   EXPECT_FALSE(at::equal(parameters.trained().at("twice.weight"), trained));
 }
 
+TEST(FrozenParameters, AreComparedAmongReplicas) {
+  const Graph graph = small_model();
+  const Training training(graph);
+  EXPECT_TRUE(training.trainer.replicas_agree());
+  if (world().rank() == world().size() - 1)
+    training.trainer.parameters().at(0)->frozen().at("fixed.weight").add_(1);
+  EXPECT_EQ(training.trainer.replicas_agree(), world().size() == 1);
+}
+
 /// Returns layouts of all ranks in two stages: none on one rank.
 std::vector<Layout> in_two_stages() {
   const int ranks = world().size();
