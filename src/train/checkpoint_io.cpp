@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <set>
 
 #include "base/error.hpp"
 #include "comm/agreement.hpp"
@@ -14,20 +13,12 @@
 namespace mpi4dl {
 namespace {
 
-/// Returns the parameters of the stages before one: frozen ones may be among its own, too.
-std::set<std::string> parameters_before(const Trainer& trainer, int stage) {
-  std::set<std::string> names;
-  for (const Node& node : trainer.graph().nodes())
-    if (node.cell < trainer.cells().at(stage).first)
-      for (const Parameter& parameter : node.parameters) names.insert(parameter.name);
-  return names;
-}
-
 /// Returns the tensors that this rank writes. What several stages hold, the first one writes.
 TensorMap own_share(const Trainer& trainer) {
   TensorMap mine;
   for (auto& [stage, state] : trainer.state()) {
-    for (const std::string& name : parameters_before(trainer, stage)) state.erase(name);
+    const int first = trainer.cells().at(stage).first;
+    for (const std::string& name : parameters_before(trainer.graph(), first)) state.erase(name);
     const Communicator& group = trainer.groups().data_parallel().at(stage);
     std::vector<int64_t> bytes;
     for (const auto& [name, values] : state) bytes.push_back(static_cast<int64_t>(values.nbytes()));
