@@ -148,6 +148,18 @@ Word(std::string_view, E) -> Word<E>;
 template <typename E>
 constexpr std::array<Word<E>, 0> kWords{};
 
+/// Is true where an option is none of a few values, or these are listed.
+template <typename T>
+constexpr bool kWritable = true;
+template <typename E>
+  requires std::is_enum_v<E>
+constexpr bool kWritable<E> = !kWords<E>.empty();
+
+template <typename Op, typename... T>
+constexpr bool all_writable(const std::tuple<Field<Op, T>...>& /*fields*/) {
+  return (kWritable<T> && ...);
+}
+
 /// Stands for a value of any type where a struct is counted.
 struct AnyValue {
   template <typename T>
@@ -166,6 +178,10 @@ concept NamesItsFields =
     has_members<Op>(std::make_index_sequence<std::tuple_size_v<decltype(Op::kFields)>>()) &&
     !has_members<Op>(std::make_index_sequence<std::tuple_size_v<decltype(Op::kFields)> + 1>());
 
+/// Is true of an operator whose options can all be written as text.
+template <typename Op>
+concept HasWords = all_writable<Op>(Op::kFields);
+
 template <typename Op>
 concept Windowed = requires(const Op& op, int axis) {
   { op.window(axis) } -> std::same_as<Window>;
@@ -182,6 +198,12 @@ concept HasItsWindow =
     HasKernel<Op> == (Op::kProperties.window != WindowRule::none) &&
     Windowed<Op> == (HasKernel<Op> && Op::kProperties.window != WindowRule::transposed);
 
+/// Is true of an operator that joins in everywhere if tiles contribute to its result: who has no
+/// part of that must still send, receive or reduce.
+template <typename Op>
+concept PoolsTogether =
+    Op::kProperties.pooling == Pooling::none || static_cast<bool>(Op::kProperties.collective);
+
 template <typename Op>
 concept OperatorDefinition = requires(const Op& op, const Shapes& inputs, const Rows& rows,
                                       const NodeWork& work, const TilePlacement& place) {
@@ -193,7 +215,7 @@ concept OperatorDefinition = requires(const Op& op, const Shapes& inputs, const 
   { op.flops(work) } -> std::same_as<int64_t>;
   { op.forward_memory(place) } -> std::same_as<ForwardMemory>;
   { op.backward_memory(place) } -> std::same_as<BackwardMemory>;
-} && HasItsWindow<Op> && NamesItsFields<Op>;
+} && HasItsWindow<Op> && PoolsTogether<Op> && NamesItsFields<Op> && HasWords<Op>;
 
 // What several definitions share.
 
@@ -256,7 +278,6 @@ Shape pooled(const Op& op, const Shapes& inputs) {
   check_kernel(op.kernel, input);
   check_option("stride", op.stride, 1, input);
   check_paddings(op.padding, op.padding_end, input);
-  if constexpr (requires { op.dilation; }) check_option("dilation", op.dilation, 1, input);
   check_pool_padding(op.kernel, op.padding);
   check_pool_padding(op.kernel, op.padding_end);
   return {input.channels,

@@ -96,8 +96,12 @@ std::vector<NodeWeight> Graph::choose_weights(const std::string& node,
   return weights;
 }
 
-/// Remembers a parameter, or throws where nodes before have another one of its name.
+/// Remembers a parameter; throws where nodes before have another one of its name, or something else
+/// in a checkpoint might.
 void Graph::share(const std::string& node, const Parameter& parameter) {
+  validate(is_parameter_name(parameter.name),
+           "{} cannot have a parameter {}: checkpoints have other tensors of such names", node,
+           parameter.name);
   const auto [first, is_new] = parameters_.emplace(parameter.name, parameter);
   validate(is_new || first->second.shape == parameter.shape,
            "{} cannot share parameter {}: it is {} there and {} here", node, parameter.name,

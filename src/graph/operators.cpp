@@ -1,6 +1,7 @@
 #include "graph/operators.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/error.hpp"
 
@@ -19,7 +20,8 @@ double positions_of(const Extents& lengths) {
 }
 
 void check_number(std::string_view option, int64_t value) {
-  validate(value >= -kLargestOption && value <= kLargestOption, "its {} of {} is too large", option, value);
+  validate(value >= -kLargestOption && value <= kLargestOption, "its {} of {} is too large", option,
+           value);
 }
 void check_number(std::string_view option, const Extents& values) {
   for (const int64_t value : values) check_number(option, value);
@@ -28,8 +30,13 @@ void check_number(std::string_view option, const Shape& shape) {
   check_number(option, shape.channels);
   check_number(option, shape.space);
 }
-template <typename T>
-void check_number(std::string_view /*option*/, const T& /*no size*/) {}
+// What is no size may have any value that its definition accepts.
+void check_number(std::string_view /*option*/, bool /*value*/) {}
+void check_number(std::string_view /*option*/, double /*value*/) {}
+void check_number(std::string_view /*option*/, const std::vector<double>& /*values*/) {}
+template <typename E>
+  requires std::is_enum_v<E>
+void check_number(std::string_view /*option*/, E /*value*/) {}
 
 /// Throws where the result could not be computed from options: they may come from files too.
 void check_options(const Operator& op, const Shapes& inputs) {

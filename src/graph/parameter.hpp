@@ -38,6 +38,12 @@ struct Parameter {
   int64_t elements() const { return positions(shape); }
 };
 
+/// Returns whether a parameter may have this name. Checkpoints and files of PyTorch have tensors
+/// beside the parameters, and know them by their names: the state of an optimizer
+/// ("exp_avg/NAME"), what a model carries along ("carried/NAME"), and the number of batches that a
+/// batch norm counts ("NAME.num_batches_tracked").
+bool is_parameter_name(const std::string& name);
+
 /// Returns the weight and perhaps the bias of a convolution or linear layer; both start in the same
 /// range.
 std::vector<Parameter> weight_and_bias(const std::vector<int64_t>& shape, int64_t fan_in, bool bias,

@@ -49,7 +49,10 @@ std::string value_text(const std::vector<double>& values) {
 template <typename E>
   requires std::is_enum_v<E>
 std::string value_text(E value) {
+  static_assert(!kWords<E>.empty(), "its values have no words");
   const auto found = std::ranges::find(kWords<E>, value, &Word<E>::value);
+  ensure(found != kWords<E>.end(), "an option has the value {}, for which there is no word",
+         static_cast<int64_t>(value));
   return std::string(found->name);
 }
 
@@ -76,6 +79,7 @@ void read_value(std::string_view text, Shape& shape) {
 template <typename E>
   requires std::is_enum_v<E>
 void read_value(std::string_view text, E& value) {
+  static_assert(!kWords<E>.empty(), "its values have no words");
   const auto found = std::ranges::find(kWords<E>, text, &Word<E>::name);
   std::vector<std::string_view> names;
   for (const Word<E>& word : kWords<E>) names.push_back(word.name);

@@ -24,4 +24,12 @@ StageParameters make_parameters(const Graph& graph, const std::vector<CellRange>
   return all;
 }
 
+std::set<std::string> parameters_before(const Graph& graph, int cell) {
+  std::set<std::string> names;
+  for (const Node& node : graph.nodes())
+    if (node.cell < cell)
+      for (const Parameter& parameter : node.parameters) names.insert(parameter.name);
+  return names;
+}
+
 }  // namespace mpi4dl

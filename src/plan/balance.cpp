@@ -19,15 +19,33 @@ void check_enough_cells(const Graph& graph, size_t stages) {
            graph.cells().size(), stages);
 }
 
+void check_enough_begins(const Graph& graph, const std::vector<bool>& begins, size_t stages) {
+  const auto most = static_cast<size_t>(std::ranges::count(begins, true));
+  validate(stages <= most,
+           "a model of {} cells cannot be split into {} stages, but into {} at most: cells that "
+           "share parameters are in one stage",
+           graph.cells().size(), stages, most);
+}
+
 }  // namespace
 
 CellWork::CellWork(const Graph& graph) : cells_(graph.cells().size()) {
   for (const Node& node : graph.nodes()) {
-    const Extents& space = node.shape.space;
-    Extent extent{kAnyNumber, kAnyNumber};
-    if (!space.empty()) extent = {space[space.size() - 2], space.back()};
-    cells_[node.cell][extent] += static_cast<double>(flops(graph, node, positions(space)));
+    cells_[node.cell][extent_of_work(graph, node)] +=
+        static_cast<double>(flops(graph, node, positions(node.shape.space)));
   }
+}
+
+/// Tiles share the work of a node that pools by the pixels that it reads, where those it writes are
+/// too few.
+CellWork::Extent CellWork::extent_of_work(const Graph& graph, const Node& node) {
+  const Extents* space = &node.shape.space;
+  if (space->empty()) return {kAnyNumber, kAnyNumber};
+  if (properties(node.op).pooling != Pooling::none)
+    if (const Extents& read = graph.node(node.inputs[0]).shape.space;
+        positions(read) > positions(*space))
+      space = &read;
+  return {(*space)[space->size() - 2], space->back()};
 }
 
 double CellWork::of(const CellRange& cells, const Grid& grid) const {
@@ -40,8 +58,22 @@ double CellWork::of(const CellRange& cells, const Grid& grid) const {
   return shared / grid.size() + joined / grid.batch;
 }
 
+std::vector<bool> stage_begins(const Graph& graph) {
+  std::vector<bool> begins(graph.cells().size(), true);
+  std::map<std::string, int> sharers;  // so far, the last of each parameter
+  for (const Node& node : graph.nodes())
+    for (const Parameter& parameter : node.parameters) {
+      if (!parameter.trained()) continue;
+      int& last = sharers.emplace(parameter.name, node.cell).first->second;
+      while (last < node.cell) begins[++last] = false;
+    }
+  return begins;
+}
+
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages) {
   check_enough_cells(graph, stages.size());
+  const std::vector<bool> begins = stage_begins(graph);
+  check_enough_begins(graph, begins, stages.size());
   const CellWork work(graph);
   const int cells = static_cast<int>(graph.cells().size());
   const int count = static_cast<int>(stages.size());
@@ -53,6 +85,7 @@ std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>
   for (int s = 1; s <= count; ++s)
     for (int last = s; last <= cells; ++last)
       for (int first = s - 1; first < last; ++first) {
+        if (!begins[first]) continue;
         const double slowest = std::max(worst[s - 1][first], work.of({first, last}, stages[s - 1]));
         if (slowest >= worst[s][last]) continue;
         worst[s][last] = slowest;

@@ -23,11 +23,17 @@ class CellWork {
     int64_t rows, cols;
     auto operator<=>(const Extent&) const = default;
   };
+  static Extent extent_of_work(const Graph& graph, const Node& node);
   std::vector<std::map<Extent, double>> cells_;  // FLOPs of each cell's layers, by their extents
 };
 
+/// Returns of each cell whether a stage may begin with it: not where cells before it and behind it
+/// share a parameter that is trained, whose gradient is summed up within one stage.
+std::vector<bool> stage_begins(const Graph& graph);
+
 /// Returns the cells of each stage such that the slowest rank has as few FLOPs as possible: a
-/// stage's work is shared by its ranks.
+/// stage's work is shared by its ranks. Throws UsageError where the cells are too few, or share
+/// parameters.
 std::vector<CellRange> balance_cells(const Graph& graph, const std::vector<Grid>& stages);
 
 /// Returns the user's own balance: how many cells each stage gets. Throws UsageError where it does

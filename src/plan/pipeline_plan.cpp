@@ -9,7 +9,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Throws where nodes of several stages share a parameter: its gradient is summed up within one.
+/// Throws where nodes of several stages share a trained parameter: its gradient is summed up within
+/// one. Frozen ones have none, so each stage holds its own copy.
 void check_shared_parameters(const Graph& graph, const std::vector<CellRange>& cells) {
   const auto stage_of = [&](int cell) {
     size_t stage = 0;
@@ -19,6 +20,7 @@ void check_shared_parameters(const Graph& graph, const std::vector<CellRange>& c
   std::map<std::string, int> first;
   for (const Node& node : graph.nodes())
     for (const Parameter& parameter : node.parameters) {
+      if (!parameter.trained()) continue;
       const int cell = first.emplace(parameter.name, node.cell).first->second;
       validate(
           stage_of(cell) == stage_of(node.cell),

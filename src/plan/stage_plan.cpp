@@ -1,6 +1,7 @@
 #include "plan/stage_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "plan/bounds_inference.hpp"
@@ -125,6 +126,17 @@ Box StagePlan::needed(int node, int input, int rank) const {
   return box;
 }
 
+/// Each tile pools the pixels that it owns, of the images that it has a part of.
+int64_t StagePlan::own_flops(int node, int rank) const {
+  const Node& its = graph_->node(node);
+  if (!pools(node)) return flops(*graph_, its, pixels(values_[node].owned[rank]));
+  const Extents& space = graph_->node(its.inputs[0]).shape.space;
+  const double share = static_cast<double>(pixels(values_[its.inputs[0]].owned[rank])) /
+                       static_cast<double>(batch_ * positions(space));
+  const int64_t all = flops(*graph_, its, batch_ * positions(its.shape.space));
+  return std::llround(static_cast<double>(all) * share);
+}
+
 RankCost StagePlan::cost(int rank) const {
   RankCost cost;
   const auto count = [&](int64_t elements) {
@@ -142,10 +154,12 @@ RankCost StagePlan::cost(int rank) const {
   for (const int id : nodes_) {
     const Node& node = graph_->node(id);
     const ValuePlan& value = values_[id];
-    const int64_t all = flops(*graph_, node, pixels(value.computed[rank]));
+    const int64_t own = own_flops(id, rank);
+    const int64_t all = pools(id) ? own : flops(*graph_, node, pixels(value.computed[rank]));
     cost.flops += all;
-    cost.redundant_flops += all - flops(*graph_, node, pixels(value.owned[rank]));
-    if (value.joined && node.shape.spatial()) cost.lonely_flops += all;
+    cost.redundant_flops += all - own;
+    const bool alone = pools(id) ? values_[node.inputs[0]].joined : value.joined;
+    if (alone && node.shape.spatial()) cost.lonely_flops += all;
     if (value.exchanged()) {
       count_there(value.owned, value.extended);
       count_back(value.owned, value.extended);

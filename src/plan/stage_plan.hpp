@@ -129,6 +129,8 @@ class StagePlan {
  private:
   friend class BoundsInference;
   bool exchange_edge(int producer, int consumer) const;
+  /// Counts what a rank must do of a node, be margins as they may.
+  int64_t own_flops(int node, int rank) const;
   /// Numbers the runs of nodes that share their exchanges; in design 1 each node is for itself.
   int group(int node) const;
 

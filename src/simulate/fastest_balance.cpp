@@ -30,23 +30,33 @@ class StepSimulator {
   std::vector<Schedule> schedules_;
 };
 
+/// Returns the next cell in a direction with which a stage may begin; one beyond the cells where
+/// there is none.
+int next_begin(const std::vector<bool>& begins, int cell, int by) {
+  const int cells = static_cast<int>(begins.size());
+  do cell += by;
+  while (cell >= 0 && cell < cells && !begins[cell]);
+  return cell;
+}
+
 }  // namespace
 
 std::vector<CellRange> fastest_balance(const Graph& graph, const Layout& layout, ScheduleKind kind,
                                        const PipelineShape& shape) {
   const StepSimulator simulator(graph, layout, kind, shape);
+  const std::vector<bool> begins = stage_begins(graph);
   std::vector<CellRange> best = balance_cells(graph, layout.stages());
   constexpr double kWorthIt = 1 - 1e-9;  // rounding is no gain
   double least = simulator.step(best);
-  // From the even share on, a cell at a time over any cut, as long as that helps.
+  // From the even share on, as few cells as can be over any cut, as long as that helps.
   for (bool better = true; better;) {
     better = false;
     for (size_t cut = 1; cut < best.size(); ++cut)
       for (const int by : {-1, 1}) {
         std::vector<CellRange> other = best;
-        other[cut - 1].last = other[cut].first += by;
-        if (other[cut - 1].first >= other[cut].first || other[cut].first >= other[cut].last)
-          continue;
+        const int begin = next_begin(begins, best[cut].first, by);
+        if (other[cut - 1].first >= begin || begin >= other[cut].last) continue;
+        other[cut - 1].last = other[cut].first = begin;
         const double time = simulator.step(other);
         if (time >= least * kWorthIt) continue;
         best = std::move(other);

@@ -13,10 +13,12 @@
 namespace mpi4dl {
 namespace {
 
-/// Returns the tensors that this rank writes.
+/// Returns the tensors that this rank writes. What several stages hold, the first one writes.
 TensorMap own_share(const Trainer& trainer) {
   TensorMap mine;
-  for (const auto& [stage, state] : trainer.state()) {
+  for (auto& [stage, state] : trainer.state()) {
+    const int first = trainer.cells().at(stage).first;
+    for (const std::string& name : parameters_before(trainer.graph(), first)) state.erase(name);
     const Communicator& group = trainer.groups().data_parallel().at(stage);
     std::vector<int64_t> bytes;
     for (const auto& [name, values] : state) bytes.push_back(static_cast<int64_t>(values.nbytes()));

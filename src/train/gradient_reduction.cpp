@@ -59,10 +59,4 @@ void GradientReduction::finish() {
   if (statistics.numel() > 0) all_reduce(statistics, update_.group());
 }
 
-void reduce(Parameters& parameters, const Communicator& group) {
-  const ShardedUpdate update(parameters, group);
-  GradientReduction(parameters, update, {}).finish();
-  update.gather(parameters.gradient_memory());
-}
-
 }  // namespace mpi4dl

@@ -46,7 +46,4 @@ class GradientReduction {
   std::vector<Bucket> buckets_;
 };
 
-/// Sums all cells at once, completely on every rank of the group. Collective.
-void reduce(Parameters& parameters, const Communicator& group);
-
 }  // namespace mpi4dl

@@ -38,10 +38,6 @@ void Optimizer::group_parameters() {
   }
 }
 
-void Optimizer::step(double learning_rate, double scale) {
-  update(learning_rate, scale, all());
-}
-
 void Optimizer::step(double learning_rate, double scale, const ShardedUpdate& update) {
   this->update(learning_rate, scale, update.shard());
   update.gather(parameters_.value_memory());

@@ -23,10 +23,8 @@ class Optimizer {
  public:
   Optimizer(const Parameters& parameters, const OptimizerOptions& options);
 
-  /// Updates all parameters, by each gradient times `scale`, which clipping sets.
-  void step(double learning_rate, double scale = 1);
-  /// Updates this rank's shard of the parameters, and has the others' from them. Collective over
-  /// the data-parallel group.
+  /// Updates this rank's shard of the parameters, by each gradient times `scale`, which clipping
+  /// sets, and has the others' from them. Collective over the data-parallel group.
   void step(double learning_rate, double scale, const ShardedUpdate& update);
 
   /// Returns all that the next step depends on, sharing memory: each parameter with all its digits,

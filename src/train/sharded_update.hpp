@@ -22,7 +22,6 @@ class ShardedUpdate {
 
   /// Returns the ranks that hold these parameters: tiles, replicas and directions alike.
   const Communicator& group() const { return group_; }
-  bool sharded() const { return sharded_; }
   /// Returns the elements that this rank sums up and updates: its shard, or all of them.
   const Interval& shard() const { return shard_; }
   /// Counts the ranks that have an element in their shard, and would count it in a sum over all

@@ -195,7 +195,8 @@ void Trainer::restore(int64_t step) {
 bool Trainer::replicas_agree() const {
   at::Tensor apart = at::zeros({1}, at::kDouble);
   for (const auto& [stage, parameters] : parameters_)
-    for (const auto& tensors : {parameters->trained(), parameters->statistics()})
+    for (const auto& tensors :
+         {parameters->trained(), parameters->statistics(), parameters->frozen()})
       for (const auto& [name, values] : tensors) {
         at::Tensor first = values.clone();
         broadcast(first, updates_.at(stage).group(), 0);

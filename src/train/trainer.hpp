@@ -67,6 +67,8 @@ class Trainer {
   /// Counts the optimizer steps done.
   int64_t steps() const { return steps_; }
   const Graph& graph() const { return graph_; }
+  /// Returns the cells of each stage.
+  const std::vector<CellRange>& cells() const { return options_.cells; }
   /// Returns this rank's communicators.
   const ProcessGroups& groups() const { return groups_; }
   /// Returns all that later steps depend on, of each stage that this rank holds, sharing memory:
@@ -74,8 +76,8 @@ class Trainer {
   std::map<int, TensorMap> state() const;
   /// Takes over what was written into state(), as it is after so many steps.
   void restore(int64_t step);
-  /// Returns true if all ranks of a data-parallel group have the same parameters and statistics, to
-  /// the bit.
+  /// Returns true if all ranks of a data-parallel group have the same parameters, frozen ones
+  /// too, and statistics, to the bit.
   bool replicas_agree() const;
 
  private:

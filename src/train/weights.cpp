@@ -59,17 +59,18 @@ bool starts_anew(const Model& model, const TensorSource& weights, const std::str
           !holds(model, parameter, shape, name, found->second.shape));
 }
 
-/// Loads the weights among the tensors that this rank holds, and nothing else.
-void load_held(const std::string& path, const Model& model, const TensorMap& held,
+/// Loads the weights among the tensors of the stages that this rank holds, and nothing else.
+void load_held(const std::string& path, const Model& model, const std::map<int, TensorMap>& held,
                const Communicator& world) {
   run_together(world, [&] {
     const std::shared_ptr<const TensorSource> weights =
         path.empty() ? model.weights : open_weights(path);
     check_weights(*weights, path.empty() ? model.name : path, model);
     weights->check_files(world.rank(), world.size());
-    for (const auto& [name, values] : held)
-      if (is_weight(name) && !starts_anew(model, *weights, name, values.sizes().vec()))
-        values.copy_(weights->read(name_in(*weights, model, name)).reshape(values.sizes()));
+    for (const auto& [stage, tensors] : held)
+      for (const auto& [name, values] : tensors)
+        if (is_weight(name) && !starts_anew(model, *weights, name, values.sizes().vec()))
+          values.copy_(weights->read(name_in(*weights, model, name)).reshape(values.sizes()));
   });
 }
 
@@ -84,7 +85,7 @@ std::set<std::string> further_names(const Model& model) {
 }  // namespace
 
 bool is_weight(const std::string& name) {
-  return name.find('/') == std::string::npos && !name.ends_with(".num_batches_tracked");
+  return is_parameter_name(name);
 }
 
 std::unique_ptr<TensorSource> open_weights(const std::string& path) {
@@ -133,20 +134,18 @@ void copy_tensor(const TensorSource& source, const std::string& name, const at::
 void load_weights(const std::string& path, const Model& model,
                   const std::map<int, std::unique_ptr<Parameters>>& parameters,
                   const Communicator& world) {
-  TensorMap held;
+  std::map<int, TensorMap> held;
   for (const auto& [stage, values] : parameters) {
-    held.merge(values->trained());
-    held.merge(values->statistics());
-    held.merge(values->frozen());
+    held[stage] = values->trained();
+    held[stage].merge(values->statistics());
+    held[stage].merge(values->frozen());
   }
   load_held(path, model, held, world);
 }
 
 void load_weights(const std::string& path, const Model& model, Trainer& trainer,
                   const Communicator& world) {
-  TensorMap held;
-  for (auto& [stage, state] : trainer.state()) held.merge(TensorMap(state));
-  load_held(path, model, held, world);
+  load_held(path, model, trainer.state(), world);
   trainer.restore(0);
 }
 
@@ -172,7 +171,7 @@ TensorMap all_weights(const TensorSource& source) {
 void carry_along(const std::string& path, Model& model) {
   model.state = open_weights(path);
   for (const auto& [name, info] : model.state->tensors())
-    if (name.starts_with(kCarried) || (!is_weight(name) && name.find('/') == std::string::npos))
+    if (name.starts_with(kCarried) || name.ends_with(".num_batches_tracked"))
       model.carried.push_back(name);
 }
 

@@ -40,12 +40,16 @@ TensorMap gather(const Graph& graph, ParameterKind kind, const TensorMap& mine,
   return found;
 }
 
-/// Returns the tensors of the stages whose first tile in the first replica this rank is.
+/// Returns the tensors of the stage whose first tile in the first replica this rank is, but for
+/// those that an earlier stage answers for.
 TensorMap answered_for(const Trainer& trainer, const Layout& layout, int rank,
                        TensorMap (Parameters::*which)() const) {
   const Role role = layout.roles(rank)[0];
   if (role.replica != 0 || role.tile != 0) return {};
-  return (*trainer.parameters().at(role.stage).*which)();
+  TensorMap mine = (*trainer.parameters().at(role.stage).*which)();
+  const int first = trainer.cells().at(role.stage).first;
+  for (const std::string& name : parameters_before(trainer.graph(), first)) mine.erase(name);
+  return mine;
 }
 
 StepResult train(const Graph& graph, const Layout& layout, Work work,

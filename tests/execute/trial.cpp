@@ -11,8 +11,8 @@
 #include "support/describe.hpp"
 #include "support/noise.hpp"
 #include "support/whole_graph.hpp"
+#include "support/whole_reduction.hpp"
 #include "support/world.hpp"
-#include "train/gradient_reduction.hpp"
 
 namespace mpi4dl::testing {
 namespace {

@@ -291,6 +291,20 @@ TEST(Complaint, AboutParametersThatCannotBeShared) {
   EXPECT_EQ(share(Relu{}, {{.name = "w"}}), "stem.second has 0 parameters, and 1 are named");
 }
 
+TEST(Complaint, AboutParametersNamedLikeOtherTensorsOfACheckpoint) {
+  const auto name = [](const std::string& weight) {
+    return complaint(
+        [&](Graph& graph) { graph.add("conv", conv3x3(3), {graph.input()}, {{.name = weight}}); });
+  };
+  EXPECT_EQ(name("enc/conv.weight"), "");
+  EXPECT_EQ(name("momentum"), "");
+  for (const char* other : {"momentum_buffer/w", "exp_avg/w", "exp_avg_sq/w", "carried/w",
+                            "momentum/w", "variation/w", "w.num_batches_tracked"})
+    EXPECT_EQ(name(other), fmt::format("stem.conv cannot have a parameter {}: checkpoints have "
+                                       "other tensors of such names",
+                                       other));
+}
+
 TEST(Complaint, AboutANodeWithoutCell) {
   Graph graph({3, {16, 20}});
   EXPECT_THROW(graph.add("relu", Relu{}, {graph.input()}), UsageError);

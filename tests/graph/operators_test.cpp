@@ -56,12 +56,27 @@ struct WindowUnsaid : WithWindowRule<WindowRule::transposed> {
   Extents kernel;
   Window window(int axis) const;
 };
+// Others would wait for a tile that has nothing to pool.
+struct PoolsAlone : Relu {
+  static constexpr Properties kProperties{.pointwise = false,
+                                          .collective = false,
+                                          .pooling = Pooling::messages,
+                                          .overlaps_halo = false,
+                                          .window = WindowRule::none};
+};
+struct WithoutWords {
+  enum class Way { up, down };
+  Way way = Way::up;
+  static constexpr std::tuple kFields{Field{"way", &WithoutWords::way}};
+};
 template <typename... Ops>
 constexpr bool kNoneIsDefined = !(OperatorDefinition<Ops> || ...);
 static_assert(OperatorDefinition<Relu>);
-static_assert(kNoneIsDefined<WithoutName, WithoutProperties, WithoutResult, WithoutNeed,
-                             WithoutParameters, WithoutFlops, WithoutForwardMemory,
-                             WithoutBackwardMemory, PadsWithoutWindow, KernelUnsaid, WindowUnsaid>);
+static_assert(
+    kNoneIsDefined<WithoutName, WithoutProperties, WithoutResult, WithoutNeed, WithoutParameters,
+                   WithoutFlops, WithoutForwardMemory, WithoutBackwardMemory, PadsWithoutWindow,
+                   KernelUnsaid, WindowUnsaid, PoolsAlone>);
+static_assert(NamesItsFields<WithoutWords> && !HasWords<WithoutWords> && HasWords<Pad>);
 static_assert(HasItsWindow<WithWindowRule<WindowRule::none>>);
 
 // Nor are properties without one of theirs.

@@ -54,6 +54,15 @@ TEST(GraphText, DescribesModelsCompletely) {
   }
 }
 
+TEST(GraphText, HasNoWordForAValueThatIsNone) {
+  Graph graph({4, {32, 32}});
+  graph.begin_cell("all");
+  graph.set_output(
+      graph.add("pad", Pad{.before = {1, 1}, .after = {1, 1}, .mode = static_cast<PadMode>(77)},
+                {graph.input()}));
+  EXPECT_THROW(to_text(graph), Error);
+}
+
 TEST(GraphText, WritesEveryOptionThatIsNotItsDefault) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Graph graph({4, {32, 32}});

@@ -10,7 +10,7 @@
 namespace mpi4dl {
 namespace {
 
-using testing::sizes, testing::small_resnet;
+using testing::convolutions, testing::sizes, testing::small_resnet;
 
 /// Returns the FLOPs of the busiest rank if the first stage has `first` cells and the second the
 /// rest.
@@ -57,6 +57,23 @@ TEST(Balance, NeedsACellForEachStage) {
   EXPECT_THROW(balance_cells(small_resnet(), std::vector<Grid>(12)), UsageError);
 }
 
+TEST(Balance, KeepsCellsThatShareParametersInOneStage) {
+  const Graph graph = convolutions("abcbd");
+  EXPECT_EQ(stage_begins(graph), (std::vector<bool>{true, true, false, false, true}));
+  EXPECT_EQ(sizes(balance_cells(graph, std::vector<Grid>(2))), (std::vector<int>{1, 4}));
+  EXPECT_EQ(sizes(balance_cells(graph, std::vector<Grid>(3))), (std::vector<int>{1, 3, 1}));
+  EXPECT_EQ(sizes(balance_cells(convolutions("abcbd", /*frozen=*/true), std::vector<Grid>(2))),
+            (std::vector<int>{2, 3}));
+  try {
+    balance_cells(graph, std::vector<Grid>(4));
+    FAIL() << "cells that share a parameter are apart";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a model of 5 cells cannot be split into 4 stages, but into 3 at most: cells that "
+                 "share parameters are in one stage");
+  }
+}
+
 TEST(Balance, CountsSmallLayersForTheTileThatHasThem) {
   const Graph graph =
       build_model({.name = "amoebanet", .image = {64, 64}, .num_layers = 3, .num_filters = 16});
@@ -71,6 +88,31 @@ TEST(Balance, CountsSmallLayersForTheTileThatHasThem) {
       busiest += static_cast<double>(flops(graph, node, positions(node.shape.space))) / ranks;
     }
     EXPECT_NEAR(work.of({cell, cell + 1}, tiles), busiest, 1e-6 * busiest) << cell;
+  }
+}
+
+/// Makes a model that pools 16x16 pixels to 2x2.
+Graph pooled_to_few() {
+  Graph graph({.channels = 3, .space = {16, 16}});
+  graph.begin_cell("all");
+  const Value x = graph.add("pool", AdaptiveAvgPool{{2, 2}}, {graph.input()});
+  graph.set_output(graph.add("relu", Relu{}, {x}));
+  return graph;
+}
+
+TEST(Balance, SharesPoolingByThePixelsThatAreRead) {
+  const Graph graph = pooled_to_few();
+  const Grid tiles{.batch = 2, .rows = 2, .cols = 4};
+  const StagePlan plan(graph, tiles, /*batch=*/2, {});
+  const auto pool = static_cast<double>(flops(graph, graph.node(1), 4));
+  const auto relu = static_cast<double>(flops(graph, graph.node(2), 4));
+  EXPECT_NEAR(CellWork(graph).of({0, 1}, tiles), pool / tiles.size() + relu / tiles.batch, 1e-9);
+  for (int rank = 0; rank < tiles.size(); ++rank) {
+    const RankCost cost = plan.cost(rank);
+    const double alone = rank % 8 == 0 ? relu : 0;
+    EXPECT_EQ(static_cast<double>(cost.flops), pool / 8 + alone) << rank;
+    EXPECT_EQ(static_cast<double>(cost.lonely_flops), alone) << rank;
+    EXPECT_EQ(cost.redundant_flops, 0) << rank;
   }
 }
 

@@ -68,6 +68,18 @@ TEST(PipelinePlan, RefusesAParameterThatStagesShare) {
   }
 }
 
+TEST(PipelinePlan, AllowsAFrozenParameterThatStagesShare) {
+  Graph graph({.channels = 2, .space = {8, 8}});
+  Value x = graph.input();
+  for (const char* cell : {"a", "b"}) {
+    graph.begin_cell(cell);
+    x = graph.add("conv", window(2), {x}, {{.name = "twice.weight", .frozen = true}});
+  }
+  graph.set_output(x);
+  const PipelinePlan plan(graph, std::vector<Grid>(2), {{0, 1}, {1, 2}}, 1, {});
+  EXPECT_EQ(plan.transfers(), (std::vector<Transfer>{{1, 0, 1}}));
+}
+
 TEST(PipelinePlan, CarriesBothStatesOfAmoebaNet) {
   const Graph graph =
       build_model({.name = "amoebanet", .image = {64, 64}, .num_layers = 3, .num_filters = 32});

@@ -9,7 +9,7 @@
 namespace mpi4dl {
 namespace {
 
-using testing::sizes, testing::small_resnet;
+using testing::convolutions, testing::sizes, testing::small_resnet;
 
 double step_time(const Graph& graph, const Layout& layout, ScheduleKind kind,
                  const PipelineShape& shape, const std::vector<CellRange>& cells) {
@@ -48,6 +48,17 @@ TEST(FastestBalance, GivesTilesAllTheyCanTake) {
   const Layout layout(5, {Grid{1, 2, 2}, {}});
   EXPECT_EQ(sizes(fastest_balance(graph, layout, ScheduleKind::gpipe, {2, 1})),
             (std::vector<int>{static_cast<int>(graph.cells().size()) - 1, 1}));
+}
+
+/// The even share is 13 and 3 cells.
+TEST(FastestBalance, MovesCellsThatShareParametersTogether) {
+  const Layout layout(5, {Grid{1, 2, 2}, {}});
+  const auto balance = [&](const std::string& letters) {
+    return sizes(fastest_balance(convolutions(letters), layout, ScheduleKind::gpipe, {2, 1}));
+  };
+  EXPECT_EQ(balance("abcdefghijklmnop"), (std::vector<int>{15, 1}));
+  EXPECT_EQ(balance("abcdefghijklmnno"), (std::vector<int>{15, 1}));
+  EXPECT_EQ(balance("abcdefghijklmnon"), (std::vector<int>{13, 3}));
 }
 
 TEST(FastestBalance, SharesEvenlyWhereNothingIsGained) {

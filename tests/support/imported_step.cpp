@@ -8,8 +8,8 @@
 #include "base/error.hpp"
 #include "comm/collectives.hpp"
 #include "execute/stage_executor.hpp"
+#include "support/whole_reduction.hpp"
 #include "task/loss.hpp"
-#include "train/gradient_reduction.hpp"
 #include "train/weights.hpp"
 
 namespace mpi4dl::testing {

@@ -1,17 +1,16 @@
 #include "support/random_graph.hpp"
 
-#include "base/error.hpp"
+#include "support/graph_writer.hpp"
 #include "support/operator_table.hpp"
 
 namespace mpi4dl::testing {
 namespace {
 
-constexpr int64_t kMostChannels = 6;
 constexpr int64_t kMostPixels = 2000;  // of a value that may still be enlarged
 
-class GraphWriter {
+class RandomGraph : GraphWriter {
  public:
-  GraphWriter(Dice& dice, const Shape& image) : dice_(dice), graph_(image) {}
+  using GraphWriter::GraphWriter;
 
   Graph write(bool dense) {
     Value x = graph_.input();
@@ -27,39 +26,6 @@ class GraphWriter {
   }
 
  private:
-  void begin_cell() { graph_.begin_cell(fmt::format("cell{}", graph_.cells().size())); }
-
-  Value add(const Operator& op, const std::vector<Value>& inputs,
-            const std::vector<ParameterChoice>& parameters = {}) {
-    const Value value =
-        graph_.add(fmt::format("n{}", graph_.nodes().size()), op, inputs, parameters);
-    bool centred = is_norm(op);
-    for (const Value& input : inputs) centred = centred || centred_[input.id];
-    centred_.push_back(centred && !std::holds_alternative<Relu>(op));
-    return value;
-  }
-
-  static bool is_norm(const Operator& op) {
-    return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op) ||
-           std::holds_alternative<ChannelNorm>(op);
-  }
-
-  /// Adds a norm, but never one of a norm with nothing but linear operators between them: its mean
-  /// is zero, so pixels of a constant image are zero but for rounding, and a ReLU's gradient there
-  /// is chance.
-  Value add_norm(const Operator& norm, Value x) {
-    return add(norm, {centred_[x.id] ? add(Relu{}, {x}) : x});
-  }
-
-  /// Returns the value itself where the operator does not fit.
-  Value try_add(const Operator& op, Value x) {
-    try {
-      return add(op, {x});
-    } catch (const UsageError&) {
-      return x;
-    }
-  }
-
   Value cell(Value x) {
     switch (dice_.pick(0, 9)) {
       case 7:
@@ -115,8 +81,6 @@ class GraphWriter {
     return Elementwise{dice_.one_of({add, multiply, multiply, subtract, maximum, minimum})};
   }
 
-  Operator activation(Value x) { return draw_activation(dice_, graph_.shape(x)); }
-
   /// Adds layers to a pooled value.
   Value on_one_pixel(Value s) {
     const auto convolved = [&] { return add(pointwise(dice_.pick(2, 4)), {s}); };
@@ -146,10 +110,6 @@ class GraphWriter {
       }
     }
     return s;
-  }
-
-  Convolution pointwise(int64_t channels) const {
-    return {.out_channels = channels, .kernel = each(1)};
   }
 
   /// Adds maps of few pixels with layers on them, which come back beside the value, as in PSPNet.
@@ -183,7 +143,8 @@ class GraphWriter {
     return x;
   }
 
-  /// Uses a convolution twice, which is perhaps not trained; names tell what is frozen.
+  /// Uses a convolution twice, perhaps in two cells, which is perhaps not trained; names tell what
+  /// is frozen.
   Value shared(Value x) {
     Convolution op = same_size(graph_.shape(x).channels, graph_.shape(x));
     op.bias = true;
@@ -195,6 +156,7 @@ class GraphWriter {
     std::vector<ParameterChoice> choices{choose(".weight"), choose(".bias")};
     if (dice_.chance(0.5)) choices[0] = draw_computed_weight(dice_, id, op, graph_.shape(x));
     x = add(op, {x}, choices);
+    if (dice_.chance(0.5)) begin_cell();
     x = add(activation(x), {x});
     return add(op, {x}, {choices[0], dice_.chance(0.5) ? choices[1] : ParameterChoice{}});
   }
@@ -246,14 +208,6 @@ class GraphWriter {
     if (shape.channels == 1) return x;
     return dice_.chance(0.3) ? add(ChannelSoftmax{}, {x})
                              : add_norm(draw_channel_norm(dice_, shape), x);
-  }
-
-  /// Draws any operator that keeps its shape.
-  Operator guest(const Shape& shape) {
-    std::vector<const OperatorRow*> rows;
-    for (const OperatorRow& row : operator_table())
-      if (row.layer) rows.push_back(&row);
-    return dice_.one_of(rows)->draw(dice_, shape);
   }
 
   static bool may_grow(const Shape& shape) { return positions(shape.space) <= kMostPixels / 4; }
@@ -333,17 +287,6 @@ class GraphWriter {
                        add(same_size(channels, graph_.shape(x)), {x})});
   }
 
-  /// Adds convolution, batch norm and ReLU, either way round.
-  Value unit(Value x, int64_t stride) {
-    const auto normalised = [this](Value v) { return add(Relu{}, {add_norm(BatchNorm{}, v)}); };
-    const bool before = dice_.chance(0.4);
-    if (before) x = normalised(x);
-    Convolution convolution = same_size(dice_.pick(2, kMostChannels), graph_.shape(x));
-    convolution.stride = each(stride);
-    x = add(convolution, {x});
-    return before ? x : normalised(x);
-  }
-
   Value head(Value x) {
     if (dice_.chance(0.3)) x = try_add(draw_avg_pool(dice_, graph_.shape(x)), x);
     if (dice_.chance(0.3)) x = add(Relu{}, {x});
@@ -353,49 +296,13 @@ class GraphWriter {
     return add(Linear{.out_features = dice_.pick(2, 7)}, {x});
   }
 
-  Dropout dropout() {
-    Dropout op = draw_dropout(dice_, {});
-    op.probability = dice_.one_of({0.1, 0.25, 0.5});
-    return op;
-  }
-
-  /// Draws an odd kernel, perhaps dilated, padded so that the size stays for stride 1.
-  Convolution same_size(int64_t channels, const Shape& input) {
-    Convolution op{.out_channels = channels, .kernel = {}};
-    for (size_t axis = 0; axis < input.space.size(); ++axis) {
-      const int64_t kernel = dice_.one_of<int64_t>({1, 3, 3, 3, 5});
-      const int64_t dilation = dice_.one_of<int64_t>({1, 1, 2, 3});
-      op.kernel.push_back(kernel);
-      op.dilation.push_back(dilation);
-      op.padding.push_back(dilation * (kernel - 1) / 2);
-    }
-    op.bias = dice_.chance(0.5);
-    return op;
-  }
-
-  /// Returns a convolution of 1x7 or 7x1: long on one axis, counted from the last.
-  Convolution flat(int64_t channels, int64_t axis_from_last) const {
-    Convolution op{.out_channels = channels, .kernel = each(1), .padding = each(0)};
-    const size_t axis = op.kernel.size() - 1 - axis_from_last;
-    op.kernel[axis] = 7;
-    op.padding[axis] = 3;
-    return op;
-  }
-
-  Extents each(int64_t value) const {
-    return Extents(graph_.shape(graph_.input()).space.size(), value);
-  }
-
-  Dice& dice_;
-  Graph graph_;
-  std::vector<Value> states_;         // results of the cells so far
-  std::vector<bool> centred_{false};  // by node: a norm's result, with no ReLU since
+  std::vector<Value> states_;  // results of the cells so far
 };
 
 }  // namespace
 
 Graph random_graph(Dice& dice, const Shape& image, bool dense) {
-  return GraphWriter(dice, image).write(dense);
+  return RandomGraph(dice, image).write(dense);
 }
 
 }  // namespace mpi4dl::testing

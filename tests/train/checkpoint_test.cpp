@@ -369,5 +369,32 @@ TEST(Weights, TravelFromTrainingToTrainingThroughEveryKindOfFile) {
   }
 }
 
+/// PyTorch allows it, in the key of a ModuleDict.
+TEST(Weights, MayHaveNamesWithSlashes) {
+  Graph graph({.channels = 1, .space = {12, 12}});
+  graph.begin_cell("enc/first");
+  Value x = graph.add("conv", Convolution{.out_channels = 2, .kernel = {1, 1}, .bias = false},
+                      {graph.input()});
+  x = graph.add("pool", GlobalAvgPool{}, {x});
+  graph.set_output(graph.add("linear", Linear{.out_features = 3, .bias = false}, {x}));
+  const Layout layout(world().size(), {Grid{}});
+  const Scratch scratch;
+  const CheckpointFolder folder(scratch / "run");
+  Training training(graph, layout, adam(at::kFloat));
+  training.step();
+  save_checkpoint(folder, training.trainer, {}, world());
+  const Checkpoint saved(folder.checkpoint(1));
+  TrainerOptions elsewhere = adam(at::kFloat);
+  elsewhere.seed = 7;
+  Training other(graph, layout, elsewhere);
+  load_weights(scratch / "run", {.name = "small", .graph = graph}, other.trainer, world());
+  const TensorMap exported = all_weights(saved);
+  EXPECT_EQ(exported.size(), 2U);
+  for (const auto& [name, values] : other.trainer.parameters().at(0)->trained()) {
+    EXPECT_TRUE(at::equal(values.cpu(), saved.read(name))) << name;
+    EXPECT_TRUE(exported.contains(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace mpi4dl

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/scoped.hpp"
+#include "support/whole_reduction.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {

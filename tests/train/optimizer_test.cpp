@@ -33,6 +33,7 @@ double largest_difference(const OptimizerOptions& options, const Theirs& make_th
   const Graph graph = small_graph();
   Parameters parameters(graph, all_nodes(graph), at::kDouble, 1, world().context().backend);
   Optimizer ours(parameters, options);
+  const ShardedUpdate update(parameters, world());
   std::vector<at::Tensor> copies;
   for (const auto& [name, value] : parameters.trained())
     copies.push_back(value.clone().requires_grad_());
@@ -44,7 +45,7 @@ double largest_difference(const OptimizerOptions& options, const Theirs& make_th
       gradient.copy_(at::randn(gradient.sizes(), at::kDouble));
       copies[i++].mutable_grad() = gradient * 0.5;
     }
-    ours.step(0.1, /*scale=*/0.5);
+    ours.step(0.1, /*scale=*/0.5, update);
     theirs.step();
   }
   double apart = 0;
@@ -138,8 +139,10 @@ TEST(Optimizer, KeepsTheDigitsThatBfloat16Lacks) {
   const auto first = parameters.trained().begin()->second;
   first.fill_(1);
   Optimizer fresh(parameters, {.momentum = 0});
+  const ShardedUpdate update(parameters, world());
   for (const auto& [name, gradient] : parameters.gradients()) gradient.fill_(1);
-  for (int step = 0; step < 100; ++step) fresh.step(1e-3);  // each less than half a digit of 1
+  for (int step = 0; step < 100; ++step)
+    fresh.step(1e-3, 1, update);  // each less than half a digit of 1
   EXPECT_NEAR(first.to(at::kFloat).max().item<double>(), 0.9, 0.005);
 }
 

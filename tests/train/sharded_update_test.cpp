@@ -46,9 +46,9 @@ TEST(ShardedUpdate, RanksOfANodeShareTheUpdate) {
                                      .rate_factors = {{"only.linear.bias", 3}},
                                      .weight_decays = {{"only.linear.bias", 0}}};
       Optimizer shards(shared, options), whole(alone, options);
-      const ShardedUpdate update(shared, world());
-      EXPECT_EQ(update.sharded(), world().size() > 1);
-      EXPECT_EQ(update.shard().length() < shared.gradient_memory().numel(), update.sharded());
+      const ShardedUpdate update(shared, world()), all(alone, world());
+      EXPECT_EQ(update.shard().length() < shared.gradient_memory().numel(), world().size() > 1);
+      EXPECT_EQ(all.shard().length(), alone.gradient_memory().numel());
       for (int step = 0; step < 3; ++step) {
         alone.gradient_memory().zero_();
         for (int rank = 0; rank < world().size(); ++rank) {
@@ -59,7 +59,7 @@ TEST(ShardedUpdate, RanksOfANodeShareTheUpdate) {
         }
         GradientReduction(shared, update, {}).finish();
         shards.step(0.1, 1, update);
-        whole.step(0.1);
+        whole.step(0.1, 1, all);
       }
       expect_same(shared.trained(), alone.trained());
       shards.gather(update);
@@ -88,7 +88,6 @@ TEST(ShardedUpdate, RanksOfSeveralNodesUpdateEverything) {
   const Graph graph = wide_cell();
   const Parameters parameters(graph, {1, 2}, at::kFloat, 1, world().context().backend);
   const ShardedUpdate update(parameters, *world().split(0));
-  EXPECT_FALSE(update.sharded());
   EXPECT_EQ(update.shard(), (Interval{0, parameters.gradient_memory().numel()}));
   EXPECT_EQ(update.copies(), world().size());
 }

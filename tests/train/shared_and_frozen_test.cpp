@@ -32,25 +32,58 @@ Graph small_model() {
   return graph;
 }
 
-TrainerOptions adam(uint64_t seed) {
-  return {.cells = {{0, 1}},
+/// Makes two cells that share a frozen weight.
+Graph frozen_twice() {
+  Graph graph({.channels = 2, .space = {12, 12}});
+  const Convolution conv{.out_channels = 2, .kernel = {3, 3}, .padding = {1, 1}, .bias = false};
+  Value x = graph.input();
+  for (const char* cell : {"first", "second"}) {
+    graph.begin_cell(cell);
+    x = graph.add("trained", conv, {x});
+    x = graph.add("fixed", conv, {x}, {{.name = "fixed.weight", .frozen = true}});
+  }
+  x = graph.add("pool", GlobalAvgPool{}, {x});
+  graph.set_output(graph.add("linear", Linear{.out_features = 3}, {x}));
+  return graph;
+}
+
+/// Gives each stage as many cells, so far as that is possible.
+std::vector<CellRange> cells_of(const Graph& graph, const Layout& layout) {
+  const int cells = static_cast<int>(graph.cells().size());
+  const int stages = static_cast<int>(layout.stages().size());
+  std::vector<CellRange> ranges;
+  for (int stage = 0; stage < stages; ++stage)
+    ranges.push_back({cells * stage / stages, cells * (stage + 1) / stages});
+  return ranges;
+}
+
+TrainerOptions adam(std::vector<CellRange> cells, uint64_t seed) {
+  return {.cells = std::move(cells),
+          .type = at::kDouble,
           .seed = seed,
           .optimizer = {.kind = OptimizerOptions::Kind::adam},
           .learning_rate = {.base = 0.01}};
 }
 
-/// Trains on tiles of all ranks.
+Layout tiles() {
+  return {world().size(), {Grid{1, world().size(), 1}}};
+}
+
+/// Trains on tiles of all ranks, or in another layout.
 struct Training {
-  explicit Training(const Graph& graph, uint64_t seed = 1)
-      : layout(world().size(), {Grid{1, world().size(), 1}}),
+  explicit Training(const Graph& graph, uint64_t seed = 1) : Training(graph, tiles(), seed) {}
+  Training(const Graph& graph, const Layout& layout_of_ranks, uint64_t seed)
+      : layout(layout_of_ranks),
         data({.size = 4, .classes = 3, .image = graph.shape(graph.input()), .seed = 5}),
         trainer(graph, layout,
-                share_work(layout, {.batch = 4}, ScheduleKind::gpipe, world().rank()), adam(seed),
-                world()) {}
+                share_work(layout, {.batch = 4 / layout.directions(), .times = layout.directions()},
+                           layout.directions() == 2 ? ScheduleKind::gems : ScheduleKind::gpipe,
+                           world().rank()),
+                adam(cells_of(graph, layout), seed), world()) {}
 
-  void step() {
+  double step() {
     SampleBatch images = all_samples(data);
-    trainer.step(images);
+    return trainer.step(images).loss;
   }
 
   Layout layout;
@@ -76,6 +109,68 @@ TEST(FrozenParameters, HaveNoGradientAndStayAsTheyAre) {
   training.step();
   EXPECT_TRUE(at::equal(parameters.frozen().at("fixed.weight"), fixed));
   EXPECT_FALSE(at::equal(parameters.trained().at("twice.weight"), trained));
+}
+
+TEST(FrozenParameters, AreComparedAmongReplicas) {
+  const Graph graph = small_model();
+  const Training training(graph);
+  EXPECT_TRUE(training.trainer.replicas_agree());
+  if (world().rank() == world().size() - 1)
+    training.trainer.parameters().at(0)->frozen().at("fixed.weight").add_(1);
+  EXPECT_EQ(training.trainer.replicas_agree(), world().size() == 1);
+}
+
+/// Returns layouts of all ranks in two stages: none on one rank.
+std::vector<Layout> in_two_stages() {
+  const int ranks = world().size();
+  if (ranks == 1) return {};
+  std::vector<Layout> found{Layout(ranks, {Grid{}, Grid{1, ranks - 1, 1}})};
+  if (ranks == 2) found.emplace_back(ranks, std::vector<Grid>(2), /*gems=*/true);
+  return found;
+}
+
+TEST(FrozenParameters, MayBeSharedByStages) {
+  const Graph graph = frozen_twice();
+  for (const Layout& layout : in_two_stages()) {
+    Training one(graph), two(graph, layout, /*seed=*/1);
+    for (int step = 0; step < 3; ++step) EXPECT_NEAR(one.step(), two.step(), 1e-12) << step;
+  }
+}
+
+/// Counts the tensors in the files of a checkpoint.
+size_t tensors_in_parts(const Checkpoint& saved) {
+  size_t count = 0;
+  for (const auto& [file, digest] : saved.manifest().files)
+    count += SafetensorsFile(saved.folder() + "/" + file).tensors().size();
+  return count;
+}
+
+void expect_weights(const Trainer& trainer, const Checkpoint& saved, const char* what) {
+  for (const auto& [stage, state] : trainer.state())
+    for (const auto& [name, values] : state) {
+      if (!is_weight(name)) continue;
+      EXPECT_TRUE(at::equal(saved.read(name), values)) << what << " " << name;
+    }
+}
+
+/// One stage writes it, and all of them read it.
+TEST(Checkpoint, HasOnceWhatStagesShare) {
+  const Graph graph = frozen_twice();
+  for (const Layout& layout : in_two_stages()) {
+    const Scratch scratch;
+    const CheckpointFolder folder(scratch / "run");
+    Training first(graph, layout, /*seed=*/1);
+    first.step();
+    save_checkpoint(folder, first.trainer, {}, world());
+    const Checkpoint saved(folder.checkpoint(1));
+    EXPECT_EQ(tensors_in_parts(saved), saved.tensors().size());
+    Training restored(graph, layout, /*seed=*/2), loaded(graph, layout, /*seed=*/3);
+    load_checkpoint(saved, restored.trainer, world());
+    expect_weights(restored.trainer, saved, "restored");
+    load_weights(scratch / "run", {.name = "small", .graph = graph}, loaded.trainer, world());
+    expect_weights(loaded.trainer, saved, "loaded");
+    EXPECT_NEAR(restored.step(), first.step(), 1e-12);
+  }
 }
 
 Graph weight_normed() {

@@ -34,11 +34,10 @@ std::string summary(const Case& c) {
   const auto& [shape, kind, trainer, steps] = c.options;
   return fmt::format(
       "seed {}, stages{}, {} replicas, batch {}, parts {}, times {}, schedule {}, {}, recompute "
-      "{}, "
-      "{} steps\n{}",
+      "{}, buckets of {} bytes, {} steps\n{}",
       trainer.seed, stages, shape.replicas, shape.batch, shape.parts, shape.times,
-      static_cast<int>(kind), describe(trainer.halo), trainer.stage.recompute, steps,
-      describe(c.graph));
+      static_cast<int>(kind), describe(trainer.halo), trainer.stage.recompute,
+      trainer.reduction.bucket_bytes, steps, describe(c.graph));
 }
 
 Case draw(Dice& dice, uint64_t seed, bool spread) {
@@ -67,6 +66,7 @@ Case draw(Dice& dice, uint64_t seed, bool spread) {
   trainer.stage.recompute = spread && dice.chance(0.3);
   if (spread && dice.chance(0.2)) trainer.stage.batch_norm = BatchNormScope::replicas;
   trainer.clip_norm = dice.chance(0.2) ? 0.5 : 0;
+  trainer.reduction.bucket_bytes = dice.one_of<int64_t>({1, int64_t{4} << 20});
   trainer.seed = seed;
   c.options.steps = dice.chance(0.25) ? 2 : 1;
   for (const MicroBatch& images : micro_batches(c.options.batch, 0))

@@ -28,7 +28,10 @@ struct MaxPool {
             .dilation = option_at(dilation, axis, 1),
             .wider_end = wider_end(padding, padding_end, axis)};
   }
-  Shape result(const Shapes& inputs) const { return pooled(*this, inputs); }
+  Shape result(const Shapes& inputs) const {
+    check_option("dilation", dilation, 1, only_spatial(inputs));
+    return pooled(*this, inputs);
+  }
   Interval need(const Rows& rows) const { return window(rows.axis).need(rows.outputs); }
   std::vector<Parameter> parameters(const Shapes& /*inputs*/) const { return {}; }
   int64_t flops(const NodeWork& work) const { return work.elements() * positions(kernel); }
