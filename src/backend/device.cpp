@@ -72,4 +72,8 @@ void set_arithmetic(const DeviceArithmetic& arithmetic) {
   if (arithmetic.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
 
+bool multiplies_tf32() {
+  return at::globalContext().allowTF32CuDNN();
+}
+
 }  // namespace mpi4dl
