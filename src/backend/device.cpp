@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "memory/libtorch_version.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -63,12 +64,16 @@ void set_arithmetic(const DeviceArithmetic& arithmetic) {
   at::Context& context = at::globalContext();
   context.setAllowTF32CuDNN(arithmetic.tf32);
   context.setAllowTF32CuBLAS(arithmetic.tf32);
-  if (!arithmetic.deterministic) return;
-  // cuBLAS reads it when it is used first.
-  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
-  context.setDeterministicCuDNN(true);
-  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  context.setDeterministicCuDNN(arithmetic.deterministic);
+  context.setDeterministicAlgorithms(arithmetic.deterministic, /*warn_only=*/true);
   context.setBenchmarkCuDNN(false);
+  leave_fresh_memory_alone(context);
+  // cuBLAS reads it when it is used first.
+  if (arithmetic.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
+bool multiplies_tf32() {
+  return at::globalContext().allowTF32CuDNN();
 }
 
 }  // namespace mpi4dl

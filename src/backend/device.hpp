@@ -24,5 +24,7 @@ struct DeviceArithmetic {
   bool deterministic = false;  ///< the same bits in every run
 };
 void set_arithmetic(const DeviceArithmetic& arithmetic);
+/// Returns whether products of float32 are those of TensorFloat32.
+bool multiplies_tf32();
 
 }  // namespace mpi4dl

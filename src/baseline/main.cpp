@@ -4,7 +4,8 @@
 //
 //     step      one training step       seconds
 //     gemm      a large matrix product  GFLOP/s
-//     memory    the most so far         bytes of this process
+//     memory    the most so far         bytes of this process, in host memory
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <sys/resource.h>
 
@@ -28,6 +29,7 @@ struct Flags {
   c10::ScalarType gemm_type = c10::ScalarType::Float;
   int threads = 1;
   std::string device = "cpu";
+  bool tf32 = false;
 };
 
 void add_flags(CLI::App& app, Flags& flags) {
@@ -50,6 +52,13 @@ void add_flags(CLI::App& app, Flags& flags) {
       ->transform(CLI::Transformer(kTypes));
   app.add_option("--threads", flags.threads, "Threads to compute with");
   app.add_option("--device", flags.device, "Device to compute on");
+  app.add_flag("--tf32", flags.tf32, "Multiply float32 with the 10 bits of TensorFloat32");
+}
+
+/// Takes no other arithmetic than the measured side does: cuDNN would take TensorFloat32 unasked.
+void set_arithmetic(bool tf32) {
+  at::globalContext().setAllowTF32CuDNN(tf32);
+  at::globalContext().setAllowTF32CuBLAS(tf32);
 }
 
 double most_memory() {
@@ -87,6 +96,7 @@ int main(int argc, char** argv) {
   try {
     at::set_num_threads(flags.threads);
     flags.training.device = at::Device(flags.device);
+    mpi4dl::baseline::set_arithmetic(flags.tf32);
     std::cout.precision(9);
     mpi4dl::baseline::answer(flags);
   } catch (const c10::Error& error) {

@@ -5,17 +5,19 @@
 #include <algorithm>
 
 #include "backend/backend.hpp"
+#include "backend/device.hpp"
 #include "comm/collectives.hpp"
 #include "comm/node/resident_bytes.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Returns the flags of mpi4dl-baseline: the same model, all images of a step at once, and the
-/// device of the first rank.
+/// Returns the flags of mpi4dl-baseline: the same model, all images of a step at once, on the
+/// device of the first rank and as exactly as that computes.
 std::vector<std::string> baseline_flags(const TrainingBenchmarkOptions& options,
                                         const at::Device& device) {
   std::vector<std::string> words{"--gemm-dtype", options.gemm_dtype, "--device", device.str()};
+  if (multiplies_tf32()) words.emplace_back("--tf32");
   if (options.against != Against::baseline) return words;
   const ModelOptions& model = options.model;
   const auto add = [&](const std::string& flag, const auto& value) {
@@ -94,7 +96,8 @@ TrainingFigures TrainingBenchmark::run() {
     if (!figures.other.empty()) figures.other_seconds.push_back(other);
   }
   measure_gemm(figures);
-  if (options_.against == Against::baseline)
+  // It does not know what it has on a device.
+  if (options_.against == Against::baseline && world_.context().backend->on_host())
     time_round(world_, ask_baseline("memory", figures.other_memory));
   figures.ranks = all_gather(
       RankFigures{measured_->costs(), resident_bytes(world_.context()), session_.threads()},

@@ -90,7 +90,6 @@ std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
   context->max_message_bytes =
       std::clamp<int64_t>(options.max_message_bytes, sizeof(double), INT_MAX);
   context->stage_through_host = options.stage_through_host;
-  use_device(options.device);
   context->backend = make_backend(options.backend, options.device);
   validate(
       !options.device_aware_mpi || mpi_reads_device_memory(),
@@ -105,6 +104,7 @@ std::shared_ptr<CommContext> make_context(const SessionOptions& options) {
 Session::Session(const SessionOptions& options) {
   keep_onednn_from_amx_of_unknown_size();
   start_mpi_alone();
+  use_device(options.device);  // MPI, too, takes memory on the current one
   int provided = 0;
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   context_ = make_context(options);

@@ -27,11 +27,13 @@ DeviceFlight::DeviceFlight(const Journey& journey)
       to_(journey.to) {
   const IdleSection section(context_, &IdleTime::communication);
   for (const Box& box : journey.local) context_.backend->move(how_, journey.from, to_, box);
-  if (!context_.device_aware) expect(journey);
+  // What the computing stream does to fresh memory is waited for with all that came before.
+  for (const Route& route : journey.receives) incoming_.push_back({&route, buffer_for(route)});
+  if (!context_.device_aware) expect();
   pack(journey);
   if (context_.device_aware) {
     await_packed();  // and with it all that ever used the memory of the buffers
-    expect(journey);
+    expect();
   }
   context_.unsent.push_back(this);
   // Who waits for nothing may not come back before the peer needs it.
@@ -64,13 +66,11 @@ void DeviceFlight::pack(const Journey& journey) {
     packed_ = std::make_unique<DeviceEvent>(context_.backend->device());
 }
 
-void DeviceFlight::expect(const Journey& journey) {
-  for (const Route& route : journey.receives) {
-    const at::Tensor buffer = buffer_for(route);
-    incoming_.push_back(
-        {&route, buffer,
-         comm_.receive(memory_of(buffer), std::make_shared<at::Tensor>(buffer), route.peer, tag_)});
-  }
+void DeviceFlight::expect() {
+  for (Incoming& route : incoming_)
+    route.message =
+        comm_.receive(memory_of(route.buffer), std::make_shared<at::Tensor>(route.buffer),
+                      route.route->peer, tag_);
 }
 
 void DeviceFlight::await_packed() const {

@@ -38,7 +38,7 @@ class DeviceFlight : public Redistribution::Flight::State, private Unsent {
     Pending message = {};
   };
   void pack(const Journey& journey);
-  void expect(const Journey& journey);
+  void expect();
   void post();
   void await_packed() const;
   bool packed() const { return !packed_ || packed_->reached(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/Context.h>
 #include <c10/core/Allocator.h>
 #include <torch/version.h>
 
@@ -27,5 +28,13 @@ class TorchAllocator : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) const override { return take(bytes); }
 #endif
 };
+
+/// From 2.2 on, where algorithms are to be deterministic, a kernel fills all fresh memory of a
+/// device. That costs time, and nobody reads what it writes, so it is left out.
+inline void leave_fresh_memory_alone([[maybe_unused]] at::Context& context) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+  context.setDeterministicFillUninitializedMemory(false);
+#endif
+}
 
 }  // namespace mpi4dl

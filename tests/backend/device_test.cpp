@@ -38,6 +38,7 @@ TEST(DeviceArithmetic, MultipliesInFloat32UnlessAskedForLess) {
     set_arithmetic({.tf32 = tf32});
     EXPECT_EQ(context.allowTF32CuDNN(), tf32);
     EXPECT_EQ(context.allowTF32CuBLAS(), tf32);
+    EXPECT_EQ(multiplies_tf32(), tf32);
   }
 }
 

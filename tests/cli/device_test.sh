@@ -76,8 +76,8 @@ benchmarks() {
   run 60 4 "$MPI4DL_SIMULATED" "${halo[@]}" --transport messages
   expect_exit 2
   expect_one_sentence "--transport is about halos in host memory"
-  run 120 4 "$MPI4DL_SIMULATED" bench train "${on_device[@]}" "${model[@]}" --num-spatial-parts 4 --split-size 1 \
-    --batch-size 2 --iterations 1 --warmup 0 --against one-rank
+  run 120 4 "$MPI4DL_SIMULATED" bench train "${on_device[@]}" --tf32 "${model[@]}" --num-spatial-parts 4 \
+    --split-size 1 --batch-size 2 --iterations 1 --warmup 0 --against one-rank
   expect_exit 0
   expect_text "ratio"
 }

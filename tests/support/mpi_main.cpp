@@ -79,6 +79,7 @@ void choose_place(SessionOptions& options) {
   if (options.device_aware_mpi) setenv("MPI4DL_SIMULATED_MPI", "aware", /*overwrite=*/1);
   const bool simulated = options.device_aware_mpi || name == "simulated";
   options.device = choose_device(simulated ? "privateuseone" : name, read_launch().local_rank);
+  set_arithmetic({.deterministic = true});  // and without TensorFloat32, which cuDNN would take
 }
 
 }  // namespace

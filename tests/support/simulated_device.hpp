@@ -40,6 +40,9 @@ c10::Device device(int index = 0);
 /// Returns whether MPI is simulated to be one that reads and writes device memory.
 bool mpi_is_aware();
 
+/// Returns the current device when MPI was started: an MPI that is aware takes memory on it.
+c10::Device where_mpi_started();
+
 /// Says which two accesses to the memory of a device are not ordered, or what MPI cannot take.
 class Refused : public std::runtime_error {
  public:
@@ -57,7 +60,7 @@ struct Counters {
   int64_t pinned_bytes = 0;  ///< of the host that were pinned, and not only given out again
   int64_t bytes_on = 0;      ///< copied from one tensor on a device to another
   int64_t gaps = 0;          ///< in tensors given to convolutions, which cuDNN would copy before
-  int64_t live_bytes = 0;  ///< of tensors, and of memory that streams still use
+  int64_t live_bytes = 0;    ///< of tensors, and of memory that streams still use
   int64_t peak_bytes = 0;
 };
 

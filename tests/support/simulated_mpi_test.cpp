@@ -10,6 +10,7 @@
 
 #include "comm/communicator.hpp"
 #include "support/simulated_device.hpp"
+#include "support/simulated_device/fixture.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::simulated {
@@ -48,6 +49,10 @@ MPI_Request start(bool send, const Tensor& tensor) {
 
 TEST(SimulatedMpi, SaysWhetherItIsAware) {
   EXPECT_EQ(::mpi4dl::testing::world().context().device_aware, mpi_is_aware());
+}
+
+TEST(SimulatedMpi, StartsOnTheDeviceOfTheRank) {
+  EXPECT_EQ(where_mpi_started(), ::mpi4dl::testing::backend().device());
 }
 
 TEST(SimulatedMpi, CarriesHostMemory) {
@@ -97,6 +102,7 @@ TEST(SimulatedMpi, RefusesDeviceMemoryInCollectives) {
 
 TEST(SimulatedMpi, NeedsTheHostToHaveWaited) {
   if (!mpi_is_aware()) GTEST_SKIP() << "it takes no device memory";
+  const Deterministic nothing_fills_fresh_memory(false);
   const Tensor written = ones();
   EXPECT_THAT([&] { start(true, written); },
               ThrowsMessage<Refused>("MPI_Isend reads what aten::fill_ on stream 0 of device 0 "

@@ -39,6 +39,21 @@ auto on(const c10::Stream& stream, const Work& work) {
   return work();
 }
 
+/// Makes libtorch deterministic, or not, and as it was before in the end.
+class Deterministic {
+ public:
+  explicit Deterministic(bool wanted) { set(wanted); }
+  ~Deterministic() { set(before_); }
+  Deterministic(const Deterministic&) = delete;
+  Deterministic& operator=(const Deterministic&) = delete;
+
+ private:
+  static void set(bool wanted) {
+    at::globalContext().setDeterministicAlgorithms(wanted, /*warn_only=*/true);
+  }
+  const bool before_ = at::globalContext().deterministicAlgorithms();
+};
+
 /// Gives a test a second stream, and leaves everything at rest.
 class SimulatedDevice : public ::testing::Test {
  protected:
@@ -53,6 +68,7 @@ class SimulatedDevice : public ::testing::Test {
     return at::empty(sizes, at::device(at::kCPU).dtype(type).pinned_memory(true));
   }
 
+  const Deterministic nothing_fills_fresh_memory{false};
   const c10::Stream second = another_stream();
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/Context.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -49,6 +50,17 @@ struct GuardInterface : c10::impl::DeviceGuardImplInterface {
   virtual void synchronizeDevice(c10::DeviceIndex device) const = 0;
 #endif
 };
+
+/// Returns whether fresh memory is filled by a kernel, as libtorch's other devices do from 2.2 on
+/// where algorithms are to be deterministic, unless they are told not to. Before 2.2 this one does
+/// so too: what is right for both is right for all.
+inline bool fills_fresh_memory() {
+  const at::Context& context = at::globalContext();
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+  if (!context.deterministicFillUninitializedMemory()) return false;
+#endif
+  return context.deterministicAlgorithms();
+}
 
 c10::Allocator& pinned_allocator();
 

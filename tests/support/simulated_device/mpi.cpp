@@ -3,6 +3,7 @@
 // it touches device memory.
 #include <mpi.h>
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +23,11 @@ bool mpi_is_aware() {
 }
 
 namespace {
+
+c10::Device& started_on() {
+  static c10::Device device(c10::DeviceType::CPU);
+  return device;
+}
 
 /// Is a message that reads or writes device memory.
 struct Message {
@@ -91,6 +97,11 @@ void ended(const std::vector<MPI_Request>& requests) {
 }
 
 }  // namespace
+
+c10::Device where_mpi_started() {
+  return started_on();
+}
+
 }  // namespace mpi4dl::simulated
 
 using mpi4dl::simulated::Access;
@@ -99,8 +110,10 @@ using mpi4dl::simulated::only_host_memory;
 extern "C" {
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  using namespace mpi4dl::simulated;
+  started_on() = c10::impl::VirtualGuardImpl(c10::DeviceType::PrivateUse1).getDevice();
   const int code = PMPI_Init_thread(argc, argv, required, provided);
-  mpi4dl::simulated::name_host_accesses();  // MPI and what it loads have handlers of their own
+  name_host_accesses();  // MPI and what it loads have handlers of their own
   return code;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "support/simulated_device/fixture.hpp"
+#include "support/simulated_device/libtorch.hpp"
 
 namespace mpi4dl::simulated {
 namespace {
@@ -115,6 +116,14 @@ TEST_F(Order, IsThatOfBytesNotOfTensors) {
 TEST_F(Order, IsNotBrokenByViews) {
   const Tensor x = ones({4, 4});
   on(second, [&] { return x.view({16}).slice(0, 1); });
+}
+
+TEST_F(Order, CountsFreshMemoryThatAKernelFills) {
+  const Deterministic deterministic(true);
+  Tensor x = empty({4});
+  if (!fills_fresh_memory()) GTEST_SKIP() << "set_arithmetic has told libtorch not to";
+  EXPECT_THAT([&] { on(second, [&] { x.fill_(1); }); },
+              ThrowsMessage<Refused>(HasSubstr("what filling fresh memory on stream 0")));
 }
 
 TEST_F(Order, CountsMemoryThatWasJustTaken) {

@@ -2,12 +2,14 @@
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include "support/simulated_device/copies.hpp"
 #include "support/simulated_device/host_views.hpp"
 #include "support/simulated_device/libtorch.hpp"
 #include "support/simulated_device/memory.hpp"
+#include "support/simulated_device/order.hpp"
 
 namespace mpi4dl::simulated {
 namespace {
@@ -28,20 +30,30 @@ struct Kind {
   }
 };
 
+/// Fills it, or says that it has: fresh memory is NaN anyway.
+at::Tensor filled(at::Tensor fresh) {
+  if (!fills_fresh_memory() || fresh.numel() == 0) return fresh;
+  const c10::impl::VirtualGuardImpl guard(c10::DeviceType::PrivateUse1);
+  const Touch written = touch(fresh, Access::writes);
+  Order::instance().run(agent_of(guard.getStream(fresh.device())), "filling fresh memory",
+                        {&written, 1});
+  return fresh;
+}
+
 at::Tensor empty(c10::IntArrayRef sizes, Optional<c10::ScalarType> dtype,
                  Optional<c10::Layout> layout, Optional<c10::Device> device, Optional<bool> pinned,
                  Optional<c10::MemoryFormat> format) {
   const c10::DeviceGuard guard(Kind{dtype, layout, device, pinned}.where());
-  return at::detail::empty_generic(sizes, &device_allocator(), kKey, c10::dtype_or_default(dtype),
-                                   format);
+  return filled(at::detail::empty_generic(sizes, &device_allocator(), kKey,
+                                          c10::dtype_or_default(dtype), format));
 }
 
 at::Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                          Optional<c10::ScalarType> dtype, Optional<c10::Layout> layout,
                          Optional<c10::Device> device, Optional<bool> pinned) {
   const c10::DeviceGuard guard(Kind{dtype, layout, device, pinned}.where());
-  return at::detail::empty_strided_generic(sizes, strides, &device_allocator(), kKey,
-                                           c10::dtype_or_default(dtype));
+  return filled(at::detail::empty_strided_generic(sizes, strides, &device_allocator(), kKey,
+                                                  c10::dtype_or_default(dtype)));
 }
 
 const at::Tensor& resize(const at::Tensor& tensor, c10::IntArrayRef sizes,
