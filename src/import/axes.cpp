@@ -127,6 +127,14 @@ bool is_space(const Axis& axis) {
   return axis.size() == 1 && axis[0].of == Of::space;
 }
 
+bool are_alike(const Axis& a, const Axis& b) {
+  return std::ranges::equal(a, b, [](const Factor& x, const Factor& y) {
+    if (x.of != y.of || x.axis != y.axis) return false;
+    const bool one = x.size == 1 || y.size == 1;
+    return x.of != Of::channels || one || (x.size == y.size && x.step == y.step);
+  });
+}
+
 bool are_plain(const Axes& axes, const Shape& shape) {
   if (axes.size() < 2 || !is_batch(axes[0]) || !is_channels(axes[1], shape.channels)) return false;
   if (!shape.spatial())

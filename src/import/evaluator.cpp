@@ -2,11 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "import/exported_tensors.hpp"
 #include "import/liveness.hpp"
 #include "import/problems.hpp"
 #include "import/table.hpp"
@@ -33,6 +36,29 @@ struct Object {
   int writes = 0;  ///< to the storage, up to which `item` is right
 };
 
+/// Returns whether an operator is as it is in training alone. (A batch norm without statistics is
+/// the same in evaluation.)
+bool trains(const Program& program) {
+  return std::ranges::any_of(program.calls, [](const Call& call) {
+    const bool norm = call.target == "batch_norm" && call.find("running_mean") != nullptr;
+    const bool drop =
+        call.target.starts_with("dropout") || call.target.starts_with("feature_dropout");
+    if (!norm && !drop) return call.target.starts_with("bernoulli");
+    const Argument* flag = call.find(norm ? "training" : "train");
+    const bool* trained = flag == nullptr ? nullptr : std::get_if<bool>(&flag->value);
+    return trained == nullptr || *trained;
+  });
+}
+
+/// Refuses what a graph, whose values are floating-point numbers of one type, does not do.
+void check_conversion(const Translation& call) {
+  if (call.given("out")) refuse("it writes to a tensor that it is given");
+  const Argument* type = call.call().find("dtype");
+  const auto* number = type == nullptr ? nullptr : std::get_if<int64_t>(&type->value);
+  if (number != nullptr && !is_floating_type(*number))
+    refuse("it makes whole numbers, truth values or complex numbers of its input");
+}
+
 /// Refuses what takes more and more memory: each call may add an axis, or many, of one element.
 void check_axes(const Item& item) {
   size_t axes = 0;
@@ -46,6 +72,7 @@ class Evaluator {
   Evaluator(const Program& program, const Extents& image)
       : program_(program), state_{.program = program} {
     state_.lookup = [this](const std::string& name) { return read(name); };
+    state_.trains = program.calls.empty() || trains(program);
     begin(image);
     for (const auto& [value, tensor] : program.state) add_state(value, tensor);
   }
@@ -76,8 +103,12 @@ class Evaluator {
 
   Evaluation run() {
     const std::vector<bool> live = live_calls(program_);
+    const std::set<const Call*> refused = refuse_state_changes(live);
     for (size_t i = 0; i < program_.calls.size(); ++i)
-      if (live[i]) translate(program_.calls[i]);
+      if (const Call& call = program_.calls[i]; refused.contains(&call))
+        mark_broken(call);
+      else if (live[i])
+        translate(call);
     problems_.check(program_);
     const Item result = read(program_.result);
     const View* output = std::get_if<View>(&result);
@@ -116,6 +147,18 @@ class Evaluator {
     for (size_t axis = 0; axis < image.size(); ++axis)
       view.axes[axis + 2][0].exported = exported[axis + 2];
     objects_[program_.image] = std::make_shared<Object>(Object{view});
+  }
+
+  /// Returns the calls that change tensors of the file.
+  std::set<const Call*> refuse_state_changes(const std::vector<bool>& live) {
+    std::set<const Call*> refused;
+    for (const StateChange& change : state_changes(program_, live))
+      if (refused.insert(change.call).second)
+        problems_.add(*change.call,
+                      fmt::format("it changes {}, on which the result depends, whenever the model "
+                                  "is called; only batch norms keep such values here",
+                                  change.tensor));
+    return refused;
   }
 
   Weight state_tensor(const std::string& name) const {
@@ -198,6 +241,7 @@ class Evaluator {
     }
     try {
       Translation translation(state_, call);
+      check_conversion(translation);
       Items items = row->translate(translation);
       for (const Item& item : items) check_axes(item);
       return items;

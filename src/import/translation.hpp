@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -37,9 +38,12 @@ struct ImportState {
   int64_t batch = 2;
   bool other_size = false;      ///< than that of the image when the file was written
   Extents exported_image = {};  ///< -1 where it may vary
-  bool evaluation = false;      ///< an operator was exported as it is in evaluation
+  bool trains = true;           ///< the program was exported as it is in training, at least in part
+  bool evaluation = false;      ///< an operator was exported as it is in evaluation, and is trained
   TensorMap made = {};          ///< tensors that the graph has and the file has not
   int64_t made_elements = 0;    ///< of these
+  int masks = 0;                ///< of random numbers, which are counted
+  std::set<int> used_masks = {};
   std::function<Item(const std::string&)> lookup = {};
 };
 
@@ -89,7 +93,8 @@ class Translation {
   int add_node(const Operator& op, const std::vector<View>& inputs,
                const std::vector<std::optional<Weight>>& weights);
   void count_made(int64_t elements);
-  ParameterChoice make(const std::string& name, const at::Tensor& value, bool frozen);
+  /// Makes a constant of the graph, whose name is no tensor's of the file.
+  ParameterChoice make(std::string name, const at::Tensor& value);
   ParameterChoice choose(const Parameter& parameter, const std::optional<Weight>& weight);
 
   ImportState& state_;

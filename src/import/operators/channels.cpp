@@ -82,15 +82,11 @@ Items slice(Translation& call) {
   return {call.add(crop, {map})};
 }
 
-/// Returns whether two views have the same axes but for their channels.
-bool alike(const View& a, const View& b) {
+/// Returns whether two views have the same axes; but for one, where it is that of all channels.
+bool alike(const View& a, const View& b, std::optional<size_t> but = std::nullopt) {
   if (a.axes.size() != b.axes.size()) return false;
-  for (size_t i = 0; i < a.axes.size(); ++i) {
-    const Axis &x = a.axes[i], &y = b.axes[i];
-    if (x.size() != y.size()) return false;
-    for (size_t j = 0; j < x.size(); ++j)
-      if (x[j].of != y[j].of || x[j].axis != y[j].axis) return false;
-  }
+  for (size_t i = 0; i < a.axes.size(); ++i)
+    if (i != but && !are_alike(a.axes[i], b.axes[i])) return false;
   return true;
 }
 
@@ -104,9 +100,10 @@ Items cat(Translation& call) {
   const std::vector<View> parts = call.views("tensors");
   if (parts.empty()) refuse("it puts nothing together");
   for (const View& part : parts) {
-    if (!whole_channels(call, part, call.axis(part, call.integer("dim", 0))))
+    const size_t axis = call.axis(part, call.integer("dim", 0));
+    if (!whole_channels(call, part, axis))
       refuse("it puts values together along an axis that is not that of channels");
-    if (!alike(part, parts.front())) refuse("it puts views of different kinds together");
+    if (!alike(part, parts.front(), axis)) refuse("it puts views of different kinds together");
   }
   return {join(call, parts)};
 }

@@ -1,4 +1,5 @@
 // Convolutions, poolings and linear layers.
+#include <algorithm>
 #include <array>
 
 #include "import/parts.hpp"
@@ -104,17 +105,25 @@ Items max_pool(Translation& call) {
                    {call.map("self")})};
 }
 
+/// A divisor is that of the operator itself where each window counts all of its pixels.
+void check_divisor(Translation& call, const AvgPool& pool) {
+  if (!call.given("divisor_override")) return;
+  const bool padded = std::ranges::any_of(pool.padding, [](int64_t each) { return each != 0; });
+  const bool all_count = !pool.ceil_mode && (pool.count_include_pad || !padded);
+  if (!all_count || call.integer("divisor_override") != positions(pool.kernel))
+    refuse("its divisor_override is not the number of pixels of each window");
+}
+
 Items avg_pool(Translation& call) {
   const size_t axes = axes_of(call.call());
   const Extents kernel = call.extents("kernel_size", axes, 1);
-  if (call.given("divisor_override") && call.integer("divisor_override") != positions(kernel))
-    refuse("its divisor_override is not the number of its pixels");
-  return {call.add(AvgPool{.kernel = kernel,
-                           .stride = pool_stride(call, kernel),
-                           .padding = call.extents("padding", axes, 0),
-                           .ceil_mode = call.flag("ceil_mode", false),
-                           .count_include_pad = call.flag("count_include_pad", true)},
-                   {call.map("self")})};
+  const AvgPool pool{.kernel = kernel,
+                     .stride = pool_stride(call, kernel),
+                     .padding = call.extents("padding", axes, 0),
+                     .ceil_mode = call.flag("ceil_mode", false),
+                     .count_include_pad = call.flag("count_include_pad", true)};
+  check_divisor(call, pool);
+  return {call.add(pool, {call.map("self")})};
 }
 
 /// Returns a vector with an axis of one pixel for each of the spatial ones.
