@@ -104,6 +104,13 @@ std::vector<int64_t> lengths(const Axes& axes) {
   return all;
 }
 
+Extents exported_space(const Axes& axes) {
+  Extents space;
+  for (size_t axis = 2; axis < axes.size(); ++axis)
+    space.push_back(axes[axis].empty() ? 1 : axes[axis][0].exported);
+  return space;
+}
+
 std::string to_string(const Axes& axes) {
   return fmt::format("{}", fmt::join(lengths(axes), "x"));
 }

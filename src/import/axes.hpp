@@ -28,6 +28,9 @@ using Axes = std::vector<Axis>;
 
 int64_t length(const Axis& axis);
 std::vector<int64_t> lengths(const Axes& axes);
+/// Returns the lengths of all axes but the first two when the file was written; -1 where they may
+/// vary.
+Extents exported_space(const Axes& axes);
 /// Returns "2x16x8x8".
 std::string to_string(const Axes& axes);
 

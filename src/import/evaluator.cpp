@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "import/baked.hpp"
 #include "import/exported_tensors.hpp"
 #include "import/liveness.hpp"
 #include "import/problems.hpp"
@@ -141,6 +142,7 @@ class Evaluator {
     for (size_t axis = 0; axis < image.size(); ++axis)
       state_.other_size |=
           state_.exported_image[axis] >= 0 && state_.exported_image[axis] != image[axis];
+    if (state_.other_size) state_.reader_strides = strides_of_readers(program_);
     const Shape shape{exported[1], image};
     state_.draft.nodes.push_back({.op = Input{shape}, .shape = result_shape(Input{shape}, {})});
     View view{0, plain_axes(state_.batch, shape)};
@@ -206,6 +208,14 @@ class Evaluator {
       bind(call, call.results[i], i < items.size() ? std::move(items[i]) : Item{Broken{}});
   }
 
+  /// Remembers the sizes of maps that another size of the image would change.
+  void remember_maps(const Call& call) {
+    for (const std::string& result : call.results)
+      if (const auto found = program_.sizes.find(result); found != program_.sizes.end())
+        if (const auto& sizes = found->second; state_.other_size && sizes.size() > 2)
+          state_.exported_maps.emplace(sizes.begin() + 2, sizes.end());
+  }
+
   /// Adds what an argument reads to the counts of weights and of everything else but numbers.
   void count_kinds(const Argument& argument, int& weights, int& others) const {
     if (const auto* list = std::get_if<Argument::List>(&argument.value))
@@ -230,6 +240,7 @@ class Evaluator {
   void translate(const Call& call) {
     std::optional<Items> items = attempt(call);
     items ? store(call, std::move(*items)) : mark_broken(call);
+    remember_maps(call);
   }
 
   /// Returns what a call makes; nothing where it cannot be imported.

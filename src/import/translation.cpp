@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "import/baked.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -208,6 +209,9 @@ int Translation::add_node(const Operator& op, const std::vector<View>& inputs,
   const Shapes shapes = state_.draft.input_shapes(node);
   try {
     node.shape = result_shape(op, shapes);
+    for (const int input : node.inputs)
+      node.stride = std::max(node.stride, state_.draft.nodes[input].stride);
+    if (__builtin_mul_overflow(node.stride, stride_of(op), &node.stride)) node.stride = kLargest;
     const std::vector<Parameter> parameters = mpi4dl::parameters(op, shapes);
     ensure(weights.size() == parameters.size(), "{} of {} parameters are known", weights.size(),
            parameters.size());
@@ -247,19 +251,6 @@ Formula formula_of(Translation& call, const Weight& weight) {
 
 Weight computed_weight(const Translation& call, Formula formula) {
   return {.name = call.call().results.front(), .shape = formula.shape, .formula = formula};
-}
-
-void refuse_baked(Translation& call, const std::string& what) {
-  // These modules pad by amounts that their constructor was given.
-  const std::string& of = call.call().module_class;
-  const bool constant =
-      of.starts_with("torch.nn.modules.padding.") || of.starts_with("torch.nn.modules.conv.");
-  if (call.state().other_size && !constant)
-    refuse(
-        "its {} is a number that may come from the size of the exported image, {}; export the "
-        "model "
-        "at the size at which it is trained, or with dynamic_shapes",
-        what, to_string(call.state().exported_image));
 }
 
 }  // namespace mpi4dl

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -36,13 +37,16 @@ struct ImportState {
   const Program& program;
   Draft draft = {};
   int64_t batch = 2;
-  bool other_size = false;      ///< than that of the image when the file was written
-  Extents exported_image = {};  ///< -1 where it may vary
-  bool trains = true;           ///< the program was exported as it is in training, at least in part
-  bool evaluation = false;      ///< an operator was exported as it is in evaluation, and is trained
-  TensorMap made = {};          ///< tensors that the graph has and the file has not
-  int64_t made_elements = 0;    ///< of these
-  int masks = 0;                ///< of random numbers, which are counted
+  bool other_size = false;               ///< than that of the image when the file was written
+  Extents exported_image = {};           ///< -1 where it may vary
+  std::set<Extents> exported_maps = {};  ///< the sizes of maps that were made, in the file
+  std::set<Extents> pooled_sizes = {};   ///< which adaptive pools were told
+  std::map<std::string, int64_t> reader_strides = {};
+  bool trains = true;         ///< the program was exported as it is in training, at least in part
+  bool evaluation = false;    ///< an operator was exported as it is in evaluation, and is trained
+  TensorMap made = {};        ///< tensors that the graph has and the file has not
+  int64_t made_elements = 0;  ///< of these
+  int masks = 0;              ///< of random numbers, which are counted
   std::set<int> used_masks = {};
   std::function<Item(const std::string&)> lookup = {};
 };
@@ -111,9 +115,5 @@ Weight computed_weight(const Translation& call, Formula formula);
 
 /// Returns a number as a floating-point one; nothing for other items.
 std::optional<double> as_number(const Item& item);
-
-/// Throws where a number that was computed from the size of the exported image stands in the file,
-/// and the image has another size now.
-void refuse_baked(Translation& call, const std::string& what);
 
 }  // namespace mpi4dl

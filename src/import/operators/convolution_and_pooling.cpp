@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/parts.hpp"
 #include "import/table.hpp"
 
@@ -97,6 +98,7 @@ Extents pool_stride(Translation& call, const Extents& kernel) {
 Items max_pool(Translation& call) {
   const size_t axes = axes_of(call.call());
   const Extents kernel = call.extents("kernel_size", axes, 1);
+  check_kernel(call, call.map("self"), kernel, /*usual=*/true);
   return {call.add(MaxPool{.kernel = kernel,
                            .stride = pool_stride(call, kernel),
                            .padding = call.extents("padding", axes, 0),
@@ -123,6 +125,7 @@ Items avg_pool(Translation& call) {
                      .ceil_mode = call.flag("ceil_mode", false),
                      .count_include_pad = call.flag("count_include_pad", true)};
   check_divisor(call, pool);
+  check_kernel(call, call.map("self"), kernel, /*usual=*/false);
   return {call.add(pool, {call.map("self")})};
 }
 
@@ -139,6 +142,7 @@ Items adaptive_pool(Translation& call, const Operator& whole, bool average) {
   if (!call.shape(input).spatial() && positions(size) == 1) return {input};
   const View map = call.map("self");
   if (positions(size) == 1) return {pooled_view(call.add(whole, {map}), axes)};
+  check_pooled_size(call, map, size);
   if (size == call.shape(map).space) return {map};
   if (!average) refuse("the largest pixels of {} windows are not known", to_string(size));
   return {call.add(AdaptiveAvgPool{.size = size}, {map})};

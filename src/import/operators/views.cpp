@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/table.hpp"
 
 namespace mpi4dl {
