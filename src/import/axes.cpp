@@ -104,6 +104,13 @@ std::vector<int64_t> lengths(const Axes& axes) {
   return all;
 }
 
+Extents exported_space(const Axes& axes) {
+  Extents space;
+  for (size_t axis = 2; axis < axes.size(); ++axis)
+    space.push_back(axes[axis].empty() ? 1 : axes[axis][0].exported);
+  return space;
+}
+
 std::string to_string(const Axes& axes) {
   return fmt::format("{}", fmt::join(lengths(axes), "x"));
 }
@@ -125,6 +132,14 @@ bool is_channels(const Axis& axis, int64_t channels) {
 }
 bool is_space(const Axis& axis) {
   return axis.size() == 1 && axis[0].of == Of::space;
+}
+
+bool are_alike(const Axis& a, const Axis& b) {
+  return std::ranges::equal(a, b, [](const Factor& x, const Factor& y) {
+    if (x.of != y.of || x.axis != y.axis) return false;
+    const bool one = x.size == 1 || y.size == 1;
+    return x.of != Of::channels || one || (x.size == y.size && x.step == y.step);
+  });
 }
 
 bool are_plain(const Axes& axes, const Shape& shape) {

@@ -28,6 +28,9 @@ using Axes = std::vector<Axis>;
 
 int64_t length(const Axis& axis);
 std::vector<int64_t> lengths(const Axes& axes);
+/// Returns the lengths of all axes but the first two when the file was written; -1 where they may
+/// vary.
+Extents exported_space(const Axes& axes);
 /// Returns "2x16x8x8".
 std::string to_string(const Axes& axes);
 
@@ -37,6 +40,9 @@ Axes plain_axes(int64_t batch, const Shape& shape);
 bool is_batch(const Axis& axis);
 bool is_channels(const Axis& axis, int64_t channels);
 bool is_space(const Axis& axis);
+/// Returns whether two axes are made of the same things in the same order; of channels, parts with
+/// the same neighbours. One that is 1 long goes with each of its kind.
+bool are_alike(const Axis& a, const Axis& b);
 /// Returns whether these are N, C and all spatial axes; of a vector N, C and any that are 1 long.
 bool are_plain(const Axes& axes, const Shape& shape);
 /// Returns whether there is an axis N, one C, and the spatial axes each, in any order.

@@ -13,6 +13,7 @@ struct DraftNode {
   std::vector<int> inputs = {};  ///< ids of nodes that come before this one
   std::vector<ParameterChoice> parameters = {};
   Shape shape = {};
+  int64_t stride = 1;       ///< by how much operators have made the image smaller on the way here
   std::string module = {};  ///< the dotted path of the module it belongs to
   std::string label = {};   ///< the name of its value in the file
 };

@@ -2,11 +2,15 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "import/baked.hpp"
+#include "import/exported_tensors.hpp"
 #include "import/liveness.hpp"
 #include "import/problems.hpp"
 #include "import/table.hpp"
@@ -33,6 +37,29 @@ struct Object {
   int writes = 0;  ///< to the storage, up to which `item` is right
 };
 
+/// Returns whether an operator is as it is in training alone. (A batch norm without statistics is
+/// the same in evaluation.)
+bool trains(const Program& program) {
+  return std::ranges::any_of(program.calls, [](const Call& call) {
+    const bool norm = call.target == "batch_norm" && call.find("running_mean") != nullptr;
+    const bool drop =
+        call.target.starts_with("dropout") || call.target.starts_with("feature_dropout");
+    if (!norm && !drop) return call.target.starts_with("bernoulli");
+    const Argument* flag = call.find(norm ? "training" : "train");
+    const bool* trained = flag == nullptr ? nullptr : std::get_if<bool>(&flag->value);
+    return trained == nullptr || *trained;
+  });
+}
+
+/// Refuses what a graph, whose values are floating-point numbers of one type, does not do.
+void check_conversion(const Translation& call) {
+  if (call.given("out")) refuse("it writes to a tensor that it is given");
+  const Argument* type = call.call().find("dtype");
+  const auto* number = type == nullptr ? nullptr : std::get_if<int64_t>(&type->value);
+  if (number != nullptr && !is_floating_type(*number))
+    refuse("it makes whole numbers, truth values or complex numbers of its input");
+}
+
 /// Refuses what takes more and more memory: each call may add an axis, or many, of one element.
 void check_axes(const Item& item) {
   size_t axes = 0;
@@ -46,6 +73,7 @@ class Evaluator {
   Evaluator(const Program& program, const Extents& image)
       : program_(program), state_{.program = program} {
     state_.lookup = [this](const std::string& name) { return read(name); };
+    state_.trains = program.calls.empty() || trains(program);
     begin(image);
     for (const auto& [value, tensor] : program.state) add_state(value, tensor);
   }
@@ -76,8 +104,12 @@ class Evaluator {
 
   Evaluation run() {
     const std::vector<bool> live = live_calls(program_);
+    const std::set<const Call*> refused = refuse_state_changes(live);
     for (size_t i = 0; i < program_.calls.size(); ++i)
-      if (live[i]) translate(program_.calls[i]);
+      if (const Call& call = program_.calls[i]; refused.contains(&call))
+        mark_broken(call);
+      else if (live[i])
+        translate(call);
     problems_.check(program_);
     const Item result = read(program_.result);
     const View* output = std::get_if<View>(&result);
@@ -110,12 +142,25 @@ class Evaluator {
     for (size_t axis = 0; axis < image.size(); ++axis)
       state_.other_size |=
           state_.exported_image[axis] >= 0 && state_.exported_image[axis] != image[axis];
+    if (state_.other_size) state_.reader_strides = strides_of_readers(program_);
     const Shape shape{exported[1], image};
     state_.draft.nodes.push_back({.op = Input{shape}, .shape = result_shape(Input{shape}, {})});
     View view{0, plain_axes(state_.batch, shape)};
     for (size_t axis = 0; axis < image.size(); ++axis)
       view.axes[axis + 2][0].exported = exported[axis + 2];
     objects_[program_.image] = std::make_shared<Object>(Object{view});
+  }
+
+  /// Returns the calls that change tensors of the file.
+  std::set<const Call*> refuse_state_changes(const std::vector<bool>& live) {
+    std::set<const Call*> refused;
+    for (const StateChange& change : state_changes(program_, live))
+      if (refused.insert(change.call).second)
+        problems_.add(*change.call,
+                      fmt::format("it changes {}, on which the result depends, whenever the model "
+                                  "is called; only batch norms keep such values here",
+                                  change.tensor));
+    return refused;
   }
 
   Weight state_tensor(const std::string& name) const {
@@ -163,6 +208,14 @@ class Evaluator {
       bind(call, call.results[i], i < items.size() ? std::move(items[i]) : Item{Broken{}});
   }
 
+  /// Remembers the sizes of maps that another size of the image would change.
+  void remember_maps(const Call& call) {
+    for (const std::string& result : call.results)
+      if (const auto found = program_.sizes.find(result); found != program_.sizes.end())
+        if (const auto& sizes = found->second; state_.other_size && sizes.size() > 2)
+          state_.exported_maps.emplace(sizes.begin() + 2, sizes.end());
+  }
+
   /// Adds what an argument reads to the counts of weights and of everything else but numbers.
   void count_kinds(const Argument& argument, int& weights, int& others) const {
     if (const auto* list = std::get_if<Argument::List>(&argument.value))
@@ -187,6 +240,7 @@ class Evaluator {
   void translate(const Call& call) {
     std::optional<Items> items = attempt(call);
     items ? store(call, std::move(*items)) : mark_broken(call);
+    remember_maps(call);
   }
 
   /// Returns what a call makes; nothing where it cannot be imported.
@@ -198,6 +252,7 @@ class Evaluator {
     }
     try {
       Translation translation(state_, call);
+      check_conversion(translation);
       Items items = row->translate(translation);
       for (const Item& item : items) check_axes(item);
       return items;

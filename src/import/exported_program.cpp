@@ -52,6 +52,7 @@ const std::map<std::string_view, Argument (*)(const Json&)> kKinds{
     {"as_int", read_integer},
     {"as_float", read_float},
     {"as_bool", read_flag},
+    {"as_scalar_type", read_integer},
     {"as_string", [](const Json& value) { return Argument{value.get<std::string>()}; }},
     {"as_name", [](const Json& value) { return Argument{Reference{value.get<std::string>()}}; }},
     {"as_sym_int", read_argument},
@@ -68,7 +69,7 @@ const std::map<std::string_view, Argument (*)(const Json&)> kKinds{
     {"as_optional_tensors", [](const Json& value) { return list_of(value, read_argument); }},
 };
 
-/// Other kinds (types, devices, memory formats, graphs of control flow) count as None: no operator
+/// Other kinds (devices, memory formats, graphs of control flow) count as None: no operator
 /// that can be imported reads them.
 Argument read_argument(const Json& argument) {
   ensure(argument.is_object() && argument.size() == 1, "an argument is not of one kind");
@@ -209,6 +210,8 @@ std::vector<StateInput> read_inputs(const Json& specs, Program& program) {
 void read_outputs(const Json& specs, Program& program) {
   int found = 0;
   for (const Json& spec : specs) {
+    if (spec.contains("buffer_mutation"))
+      program.changed.push_back(spec.at("buffer_mutation").at("buffer_name").get<std::string>());
     if (!spec.contains("user_output")) continue;
     const auto names = names_in(read_argument(spec.at("user_output").at("arg")));
     if (!names.empty() && found++ == 0) program.result = names.front();

@@ -1,5 +1,6 @@
 #include "import/exported_tensors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -80,6 +81,12 @@ int number_of_type(c10::ScalarType type) {
   for (const auto& [number, known] : kTypes)
     if (known == type) return number;
   return 0;
+}
+
+bool is_floating_type(int64_t number) {
+  return std::ranges::any_of(kTypes, [&](const auto& known) {
+    return known.first == number && c10::isFloatingType(known.second);
+  });
 }
 
 std::vector<int64_t> read_sizes(const Json& sizes) {

@@ -21,6 +21,8 @@ std::map<std::string, StoredTensor> read_tensor_config(const nlohmann::json& con
 
 /// Returns the number that PyTorch's export schema has for a type; 0 where it has none.
 int number_of_type(c10::ScalarType type);
+/// Returns whether the schema's number is that of a type of floating-point numbers.
+bool is_floating_type(int64_t number);
 
 /// Returns sizes or strides, which stand as [{"as_int": 4}, ...]; -1 for one that may vary.
 std::vector<int64_t> read_sizes(const nlohmann::json& sizes);

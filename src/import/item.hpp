@@ -40,6 +40,7 @@ struct Noise {
   Stage stage = Stage::empty;
   double keep = 1;   ///< the probability of a 1; of shifted numbers, what was added to them
   double scale = 1;  ///< by which the mask was multiplied
+  int number = 0;    ///< of the random numbers, which are the same wherever they are read
 };
 
 using Item = std::variant<Broken, bool, int64_t, double, View, Weight, Noise>;

@@ -33,10 +33,23 @@ void each_name(const Argument& argument, const Act& act) {
     for (const Argument& item : *list) each_name(item, act);
 }
 
+/// Returns the value that a call writes to: its first argument, or the one that it is to fill.
+const Reference* written(const Call& call) {
+  const Argument* to = call.find("out");
+  if (to == nullptr && in_place(call) && !call.arguments.empty())
+    to = &call.arguments.front().second;
+  return to == nullptr ? nullptr : std::get_if<Reference>(&to->value);
+}
+
 Aliases aliases_of(const Program& program) {
   Aliases aliases;
+  std::map<std::string, std::string> values;  // of tensors
+  for (const auto& [value, tensor] : program.state)
+    aliases.join(values.emplace(tensor, value).first->second, value);
   for (const Call& call : program.calls) {
     const TableRow* row = find_row(call);
+    if (const Reference* to = written(call))
+      for (const std::string& result : call.results) aliases.join(to->name, result);
     if (call.arguments.empty() || (!in_place(call) && (row == nullptr || !row->view))) continue;
     if (const auto* self = std::get_if<Reference>(&call.arguments.front().second.value))
       for (const std::string& result : call.results) aliases.join(self->name, result);
@@ -63,6 +76,32 @@ std::vector<bool> live_calls(const Program& program) {
       each_name(argument, [&](const std::string& value) { read.insert(aliases.first(value)); });
   }
   return live;
+}
+
+std::vector<StateChange> state_changes(const Program& program, const std::vector<bool>& live) {
+  Aliases aliases = aliases_of(program);
+  std::map<std::string, std::string> tensors;
+  for (const auto& [value, tensor] : program.state) tensors[aliases.first(value)] = tensor;
+  std::map<std::string, const Call*> readers;  // of tensors
+  for (size_t i = 0; i < program.calls.size(); ++i)
+    for (const auto& [name, argument] : program.calls[i].arguments)
+      if (live[i])
+        each_name(argument, [&](const std::string& value) {
+          if (const auto tensor = tensors.find(aliases.first(value)); tensor != tensors.end())
+            readers.emplace(tensor->second, &program.calls[i]);
+        });
+  std::vector<StateChange> changes;
+  for (const std::string& tensor : program.changed)
+    if (!program.decomposed)  // whose norms are refused by themselves
+      if (const auto reader = readers.find(tensor); reader != readers.end())
+        changes.push_back({reader->second, tensor});
+  for (const Call& call : program.calls) {
+    const Reference* to = written(call);
+    const auto tensor = to == nullptr ? tensors.end() : tensors.find(aliases.first(to->name));
+    if (tensor != tensors.end() && readers.contains(tensor->second))
+      changes.push_back({&call, tensor->second});
+  }
+  return changes;
 }
 
 }  // namespace mpi4dl

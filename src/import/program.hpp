@@ -21,7 +21,7 @@ struct Reference {
   bool operator==(const Reference&) const = default;
 };
 
-/// Is what a call is given; nothing stands for None.
+/// Is what a call is given; nothing stands for None. Types have their numbers in torch.export.
 struct Argument {
   using List = std::vector<Argument>;
   std::variant<std::monostate, bool, int64_t, double, std::string, Reference, List> value;
@@ -52,6 +52,8 @@ struct Program {
   std::map<std::string, std::string> state;  ///< from values to the names of tensors
   std::vector<Call> calls;
   std::string result;
+  /// Names the tensors that get new values when the model is called, which are no results.
+  std::vector<std::string> changed;
   bool more_results = false;  ///< there are others, which are left out
   /// Holds the sizes of values when the file was written: N, C, ...; -1 for one that may vary.
   std::map<std::string, std::vector<int64_t>> sizes;

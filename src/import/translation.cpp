@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "import/baked.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -171,10 +172,12 @@ size_t Translation::axis(const View& view, int64_t number) const {
   return static_cast<size_t>(wrapped);
 }
 
-ParameterChoice Translation::make(const std::string& name, const at::Tensor& value, bool frozen) {
+ParameterChoice Translation::make(std::string name, const at::Tensor& value) {
   count_made(value.numel());
+  while (state_.made.contains(name) || state_.program.tensors->tensors().contains(name))
+    name += "_";
   state_.made[name] = value;
-  return {.name = name, .frozen = frozen};
+  return {.name = name, .frozen = true};
 }
 
 void Translation::count_made(int64_t elements) {
@@ -185,13 +188,7 @@ void Translation::count_made(int64_t elements) {
 
 ParameterChoice Translation::choose(const Parameter& parameter,
                                     const std::optional<Weight>& weight) {
-  if (!weight) {  // a norm without statistics, for example, which ours has nonetheless
-    validate(parameter.elements() <= kMostMade, "its {} would have {} elements", parameter.name,
-             parameter.elements());
-    return make(fmt::format("{}.{}", call_.results.front(), parameter.name),
-                at::full(parameter.shape, parameter.init == Init::ones ? 1.0 : 0.0, at::kDouble),
-                parameter.trained());
-  }
+  if (!weight) refuse("its {} is not in the file", parameter.name);
   int64_t elements = 1;
   for (const int64_t length : weight->shape) elements *= length;
   if (weight->formula && elements == parameter.elements())
@@ -199,8 +196,7 @@ ParameterChoice Translation::choose(const Parameter& parameter,
   if (elements != parameter.elements())
     refuse("{} is {}, and {} are needed", weight->name,
            fmt::format("{}", fmt::join(weight->shape, "x")), to_string(parameter.shape));
-  if (weight->value.defined())
-    return make(weight->name, weight->value.reshape(parameter.shape), parameter.trained());
+  if (weight->value.defined()) return make(weight->name, weight->value.reshape(parameter.shape));
   const StoredTensor& stored = state_.program.tensors->stored(weight->name);
   return {.name = weight->name, .frozen = !stored.trained && parameter.trained()};
 }
@@ -213,6 +209,9 @@ int Translation::add_node(const Operator& op, const std::vector<View>& inputs,
   const Shapes shapes = state_.draft.input_shapes(node);
   try {
     node.shape = result_shape(op, shapes);
+    for (const int input : node.inputs)
+      node.stride = std::max(node.stride, state_.draft.nodes[input].stride);
+    if (__builtin_mul_overflow(node.stride, stride_of(op), &node.stride)) node.stride = kLargest;
     const std::vector<Parameter> parameters = mpi4dl::parameters(op, shapes);
     ensure(weights.size() == parameters.size(), "{} of {} parameters are known", weights.size(),
            parameters.size());
@@ -252,16 +251,6 @@ Formula formula_of(Translation& call, const Weight& weight) {
 
 Weight computed_weight(const Translation& call, Formula formula) {
   return {.name = call.call().results.front(), .shape = formula.shape, .formula = formula};
-}
-
-void refuse_baked(Translation& call, const std::string& what) {
-  const bool constant = call.call().module_class.starts_with("torch.nn.modules.padding.");
-  if (call.state().other_size && !constant)
-    refuse(
-        "its {} is a number that may come from the size of the exported image, {}; export the "
-        "model "
-        "at the size at which it is trained, or with dynamic_shapes",
-        what, to_string(call.state().exported_image));
 }
 
 }  // namespace mpi4dl

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -35,11 +37,17 @@ struct ImportState {
   const Program& program;
   Draft draft = {};
   int64_t batch = 2;
-  bool other_size = false;      ///< than that of the image when the file was written
-  Extents exported_image = {};  ///< -1 where it may vary
-  bool evaluation = false;      ///< an operator was exported as it is in evaluation
-  TensorMap made = {};          ///< tensors that the graph has and the file has not
-  int64_t made_elements = 0;    ///< of these
+  bool other_size = false;               ///< than that of the image when the file was written
+  Extents exported_image = {};           ///< -1 where it may vary
+  std::set<Extents> exported_maps = {};  ///< the sizes of maps that were made, in the file
+  std::set<Extents> pooled_sizes = {};   ///< which adaptive pools were told
+  std::map<std::string, int64_t> reader_strides = {};
+  bool trains = true;         ///< the program was exported as it is in training, at least in part
+  bool evaluation = false;    ///< an operator was exported as it is in evaluation, and is trained
+  TensorMap made = {};        ///< tensors that the graph has and the file has not
+  int64_t made_elements = 0;  ///< of these
+  int masks = 0;              ///< of random numbers, which are counted
+  std::set<int> used_masks = {};
   std::function<Item(const std::string&)> lookup = {};
 };
 
@@ -89,7 +97,8 @@ class Translation {
   int add_node(const Operator& op, const std::vector<View>& inputs,
                const std::vector<std::optional<Weight>>& weights);
   void count_made(int64_t elements);
-  ParameterChoice make(const std::string& name, const at::Tensor& value, bool frozen);
+  /// Makes a constant of the graph, whose name is no tensor's of the file.
+  ParameterChoice make(std::string name, const at::Tensor& value);
   ParameterChoice choose(const Parameter& parameter, const std::optional<Weight>& weight);
 
   ImportState& state_;
@@ -106,9 +115,5 @@ Weight computed_weight(const Translation& call, Formula formula);
 
 /// Returns a number as a floating-point one; nothing for other items.
 std::optional<double> as_number(const Item& item);
-
-/// Throws where a number that was computed from the size of the exported image stands in the file,
-/// and the image has another size now.
-void refuse_baked(Translation& call, const std::string& what);
 
 }  // namespace mpi4dl

@@ -8,14 +8,20 @@
 #include "base/error.hpp"
 #include "import/imported_model.hpp"
 #include "small_archive.hpp"
+#include "small_program.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace mpi4dl {
 namespace {
 
 using testing::archive_bytes;
+using testing::as;
+using testing::aten;
+using testing::call;
 using testing::model_archive;
 using testing::model_json;
+using testing::number;
+using testing::tensor;
 
 /// Returns why a file cannot be imported, in one line.
 std::string failure_of(const std::string& bytes, const Extents& image = {4, 4}) {
@@ -28,36 +34,6 @@ std::string failure_of(const std::string& bytes, const Extents& image = {4, 4}) 
     return error.what();
   }
   return "no failure";
-}
-
-std::string as(const std::string& kind, const std::string& value) {
-  return fmt::format(R"({{"as_{}": {}}})", kind, value);
-}
-std::string tensor(const std::string& name) {
-  return as("tensor", fmt::format(R"({{"name": "{}"}})", name));
-}
-std::string number(const std::string& name) {
-  return as("sym_int", as("name", fmt::format(R"("{}")", name)));
-}
-
-struct Argument {
-  std::string name, value;
-};
-
-/// Returns a call that makes one value, or several.
-std::string call(const std::string& target, const std::vector<Argument>& arguments,
-                 const std::string& outputs, const std::string& metadata = "{}") {
-  std::string inputs;
-  for (const Argument& argument : arguments)
-    inputs += fmt::format(R"({}{{"name": "{}", "arg": {}}})", inputs.empty() ? "" : ",",
-                          argument.name, argument.value);
-  return fmt::format(R"({{"target": "{}", "inputs": [{}], "outputs": [{}], "metadata": {}}})",
-                     target, inputs, outputs, metadata);
-}
-
-std::string aten(const std::string& name, const std::vector<Argument>& arguments,
-                 const std::string& output = "y") {
-  return call(fmt::format("torch.ops.aten.{}.default", name), arguments, tensor(output));
 }
 
 std::string failure_of_calls(const std::string& calls) {
@@ -178,14 +154,6 @@ TEST(HostileProgram, ExpandsToWhatIsTooLarge) {
   expect_says(expanded("[2, 2, 1073741824, 1073741824]"), "elements");
   expect_says(expanded("[2, 2, -4, 4]"), "has no pixels");
   expect_says(expanded("[2, 2, 0, 4]"), "has no pixels");
-}
-
-/// Batch norm without statistics has ones and zeros that are not in the file.
-TEST(HostileProgram, WantsTensorsThatAreNotInTheFile) {
-  const std::string norm =
-      aten("batch_norm", {{"input", tensor("x")}, {"training", as("bool", "true")}});
-  EXPECT_EQ(failure_of_image("2", "1000", norm), "no failure");
-  expect_says(failure_of_image("2", "268435456", norm), "would have 268435456 elements");
 }
 
 TEST(HostileProgram, TakesAValueApart) {

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/parts.hpp"
 #include "import/table.hpp"
 
 namespace mpi4dl {
 namespace {
+
+constexpr int64_t kEnd = int64_t{1} << 40;  // which the largest number of a range becomes
 
 bool whole_channels(Translation& call, const View& view, size_t axis) {
   return is_channels(view.axes[axis], call.shape(view).channels);
@@ -62,6 +65,14 @@ int64_t bounded_index(int64_t index, int64_t size) {
   return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
 }
 
+/// A range in the file that was not the whole axis is one for the size of that time alone.
+void check_range(Translation& call, const Factor& axis) {
+  const int64_t most = axis.exported < 0 ? kEnd : axis.exported;
+  const bool from = call.literal("start") && bounded_index(call.integer("start"), most) != 0;
+  const bool to = call.literal("end") && bounded_index(call.integer("end"), most) < most;
+  if (from || to) refuse_baked(call, "range");
+}
+
 Items slice(Translation& call) {
   const View input = call.view("self");
   const size_t axis = call.axis(input, call.integer("dim", 0));
@@ -69,11 +80,11 @@ Items slice(Translation& call) {
   const int64_t begin = bounded_index(call.integer("start", 0), size);
   const int64_t end = std::max(begin, bounded_index(call.integer("end", size), size));
   if (call.integer("step", 1) != 1) refuse("it takes every so-manieth element of an axis");
+  if (is_space(input.axes[axis])) check_range(call, input.axes[axis][0]);
   if (begin == 0 && end == size) return {input};
   if (begin == end) refuse("it leaves nothing of an axis of {}", size);
   if (whole_channels(call, input, axis)) return {channel_part(call, input, begin, end)};
   if (!is_space(input.axes[axis])) refuse("it takes a part of images or of a view");
-  refuse_baked(call, "range");
   const View map = call.map("self");
   const size_t spatial = call.shape(map).space.size();
   Pad crop{.before = Extents(spatial, 0), .after = Extents(spatial, 0)};
@@ -82,15 +93,11 @@ Items slice(Translation& call) {
   return {call.add(crop, {map})};
 }
 
-/// Returns whether two views have the same axes but for their channels.
-bool alike(const View& a, const View& b) {
+/// Returns whether two views have the same axes; but for one, where it is that of all channels.
+bool alike(const View& a, const View& b, std::optional<size_t> but = std::nullopt) {
   if (a.axes.size() != b.axes.size()) return false;
-  for (size_t i = 0; i < a.axes.size(); ++i) {
-    const Axis &x = a.axes[i], &y = b.axes[i];
-    if (x.size() != y.size()) return false;
-    for (size_t j = 0; j < x.size(); ++j)
-      if (x[j].of != y[j].of || x[j].axis != y[j].axis) return false;
-  }
+  for (size_t i = 0; i < a.axes.size(); ++i)
+    if (i != but && !are_alike(a.axes[i], b.axes[i])) return false;
   return true;
 }
 
@@ -104,9 +111,10 @@ Items cat(Translation& call) {
   const std::vector<View> parts = call.views("tensors");
   if (parts.empty()) refuse("it puts nothing together");
   for (const View& part : parts) {
-    if (!whole_channels(call, part, call.axis(part, call.integer("dim", 0))))
+    const size_t axis = call.axis(part, call.integer("dim", 0));
+    if (!whole_channels(call, part, axis))
       refuse("it puts values together along an axis that is not that of channels");
-    if (!alike(part, parts.front())) refuse("it puts views of different kinds together");
+    if (!alike(part, parts.front(), axis)) refuse("it puts views of different kinds together");
   }
   return {join(call, parts)};
 }

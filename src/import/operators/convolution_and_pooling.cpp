@@ -1,6 +1,8 @@
 // Convolutions, poolings and linear layers.
+#include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/parts.hpp"
 #include "import/table.hpp"
 
@@ -96,6 +98,7 @@ Extents pool_stride(Translation& call, const Extents& kernel) {
 Items max_pool(Translation& call) {
   const size_t axes = axes_of(call.call());
   const Extents kernel = call.extents("kernel_size", axes, 1);
+  check_kernel(call, call.map("self"), kernel, /*usual=*/true);
   return {call.add(MaxPool{.kernel = kernel,
                            .stride = pool_stride(call, kernel),
                            .padding = call.extents("padding", axes, 0),
@@ -104,17 +107,26 @@ Items max_pool(Translation& call) {
                    {call.map("self")})};
 }
 
+/// A divisor is that of the operator itself where each window counts all of its pixels.
+void check_divisor(Translation& call, const AvgPool& pool) {
+  if (!call.given("divisor_override")) return;
+  const bool padded = std::ranges::any_of(pool.padding, [](int64_t each) { return each != 0; });
+  const bool all_count = !pool.ceil_mode && (pool.count_include_pad || !padded);
+  if (!all_count || call.integer("divisor_override") != positions(pool.kernel))
+    refuse("its divisor_override is not the number of pixels of each window");
+}
+
 Items avg_pool(Translation& call) {
   const size_t axes = axes_of(call.call());
   const Extents kernel = call.extents("kernel_size", axes, 1);
-  if (call.given("divisor_override") && call.integer("divisor_override") != positions(kernel))
-    refuse("its divisor_override is not the number of its pixels");
-  return {call.add(AvgPool{.kernel = kernel,
-                           .stride = pool_stride(call, kernel),
-                           .padding = call.extents("padding", axes, 0),
-                           .ceil_mode = call.flag("ceil_mode", false),
-                           .count_include_pad = call.flag("count_include_pad", true)},
-                   {call.map("self")})};
+  const AvgPool pool{.kernel = kernel,
+                     .stride = pool_stride(call, kernel),
+                     .padding = call.extents("padding", axes, 0),
+                     .ceil_mode = call.flag("ceil_mode", false),
+                     .count_include_pad = call.flag("count_include_pad", true)};
+  check_divisor(call, pool);
+  check_kernel(call, call.map("self"), kernel, /*usual=*/false);
+  return {call.add(pool, {call.map("self")})};
 }
 
 /// Returns a vector with an axis of one pixel for each of the spatial ones.
@@ -130,6 +142,7 @@ Items adaptive_pool(Translation& call, const Operator& whole, bool average) {
   if (!call.shape(input).spatial() && positions(size) == 1) return {input};
   const View map = call.map("self");
   if (positions(size) == 1) return {pooled_view(call.add(whole, {map}), axes)};
+  check_pooled_size(call, map, size);
   if (size == call.shape(map).space) return {map};
   if (!average) refuse("the largest pixels of {} windows are not known", to_string(size));
   return {call.add(AdaptiveAvgPool{.size = size}, {map})};

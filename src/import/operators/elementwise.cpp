@@ -15,14 +15,6 @@ using Function = ElementwiseFunction;
 
 constexpr double kRounding = 1e-12;
 
-/// Is what an axis is made of, without sizes.
-bool same_kind(const Axis& a, const Axis& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (a[i].of != b[i].of || a[i].axis != b[i].axis) return false;
-  return true;
-}
-
 /// Returns the axes of a result, where those of the operands are aligned from the last on as
 /// PyTorch does; refuses what a map and a pooled value, of this alignment, cannot be.
 Axes aligned(const View& a, const View& b) {
@@ -31,7 +23,7 @@ Axes aligned(const View& a, const View& b) {
   const size_t shift = result.size() - other.size();
   for (size_t i = 0; i < other.size(); ++i) {
     Axis& axis = result[shift + i];
-    if (same_kind(axis, other[i])) {
+    if (are_alike(axis, other[i])) {
       if (length(axis) == 1) axis = other[i];
       continue;
     }
@@ -196,6 +188,8 @@ Scaled without_scale(Translation& call, const View& view) {
 View drop(Translation& call, const View& view, const Noise& noise) {
   if (noise.stage != Noise::Stage::mask) refuse("it multiplies by random numbers that are no mask");
   if (noise.keep <= 0 || noise.keep > 1) refuse("its mask keeps {} of all", noise.keep);
+  if (noise.keep < 1 && !call.state().used_masks.insert(noise.number).second)
+    refuse("its mask is that of another value too, and each dropout here has one of its own");
   const Dropout dropout{.probability = 1 - noise.keep, .per = unit_of(call, noise, view)};
   const auto [plain, before] = without_scale(call, view);
   const double factor = before * noise.scale * noise.keep;

@@ -1,17 +1,25 @@
 // Dropout, and the random masks that are multiplied by hand to drop whole images (drop path).
 #include <array>
+#include <utility>
 
 #include "import/table.hpp"
 
 namespace mpi4dl {
 namespace {
 
-/// Trains with the dropout that an export in evaluation mode still names.
+/// Trains with the dropout that an export in evaluation mode still names; where others are in train
+/// mode, one that is not does nothing.
 Items drop(Translation& call, DropoutUnit unit) {
   const View input = call.view(call.given("input") ? "input" : "self");
   const double probability = call.number("p", 0.5);
-  if (!call.flag("train", true)) call.state().evaluation = true;
-  if (probability == 0) return {input};
+  const bool trained = call.flag("train", true);
+  if (probability == 0 || (!trained && call.state().trains)) return {input};
+  call.state().evaluation |= !trained;
+  const bool of_channels = input.axes.size() > 1 && is_batch(input.axes[0]) &&
+                           is_channels(input.axes[1], call.shape(input).channels);
+  if (unit == DropoutUnit::channel && !of_channels)
+    refuse("it drops whole parts of a view of {} whose second axis is not that of channels",
+           to_string(input.axes));
   return {call.add_pointwise(Dropout{.probability = probability, .per = unit}, input)};
 }
 
@@ -28,11 +36,16 @@ Items empty(Translation& call) {
 Items empty_like(Translation& call) {
   return {Noise{.shape = lengths(call.view("self").axes)}};
 }
+
+Items uniform(Translation& call, std::vector<int64_t> shape) {
+  return {Noise{
+      .shape = std::move(shape), .stage = Noise::Stage::uniform, .number = ++call.state().masks}};
+}
 Items rand(Translation& call) {
-  return {Noise{.shape = call.integers("size"), .stage = Noise::Stage::uniform}};
+  return uniform(call, call.integers("size"));
 }
 Items rand_like(Translation& call) {
-  return {Noise{.shape = lengths(call.view("self").axes), .stage = Noise::Stage::uniform}};
+  return uniform(call, lengths(call.view("self").axes));
 }
 
 Noise noise_of(Translation& call) {
@@ -46,6 +59,7 @@ Items bernoulli(Translation& call) {
   Noise noise = noise_of(call);
   noise.stage = Noise::Stage::mask;
   noise.keep = call.number("p", 0.5);
+  noise.number = ++call.state().masks;
   return {noise};
 }
 

@@ -15,14 +15,30 @@ Weights scale_weights(Translation& call) {
   return weight ? Weights{weight, bias} : Weights{};
 }
 
+/// momentum=None, a mean over all batches, is in a file as a number that is right for one batch.
+double momentum_of(Translation& call, bool frozen) {
+  const double momentum = call.number("momentum", 0.1);
+  if (!frozen && (momentum == 0 || momentum == 1))
+    refuse("its momentum is {}, which momentum=None becomes in a file; give it a number", momentum);
+  return momentum;
+}
+
+/// Where others are in train mode, one that is not normalises by its running statistics.
 Items batch_norm(Translation& call) {
+  const bool trained = call.flag("training", true);
+  if (!call.given("running_mean") || !call.given("running_var"))
+    refuse(
+        "it has no running statistics (track_running_stats=False), so that what it does to an "
+        "image after training would depend on the others of its batch");
   Weights weights = scale_weights(call);
+  const bool frozen = !trained && call.state().trains;
   const BatchNorm norm{.eps = call.number("eps", 1e-5),
-                       .momentum = call.number("momentum", 0.1),
-                       .affine = !weights.empty()};
+                       .momentum = momentum_of(call, frozen),
+                       .affine = !weights.empty(),
+                       .frozen = frozen};
   weights.push_back(call.weight("running_mean"));
   weights.push_back(call.weight("running_var"));
-  if (!call.flag("training", true)) call.state().evaluation = true;
+  call.state().evaluation |= !trained && !frozen;
   return {call.add_pointwise(norm, call.plain("input"), weights)};
 }
 

@@ -20,6 +20,10 @@ Items moved_pixels(Translation& /*call*/) {
   refuse("it moves pixels to places that are far away");
 }
 
+Items without_gradients(Translation& /*call*/) {
+  refuse("no gradients go through it; freeze parameters instead, with requires_grad_(False)");
+}
+
 constexpr std::array kRefusedRows{
     TableRow{"scaled_dot_product_attention", attention},
     TableRow{"matmul", attention},
@@ -32,6 +36,8 @@ constexpr std::array kRefusedRows{
     TableRow{"_native_batch_norm_legit_no_training", decomposed},
     TableRow{"native_group_norm", decomposed},
     TableRow{"native_layer_norm", decomposed},
+    TableRow{"detach", without_gradients},
+    TableRow{"torch.ops.higher_order.wrap_with_set_grad_enabled", without_gradients},
     TableRow{"roll", moved_pixels},
     TableRow{"flip", moved_pixels},
     TableRow{"grid_sampler", moved_pixels},

@@ -2,18 +2,11 @@
 #include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/table.hpp"
 
 namespace mpi4dl {
 namespace {
-
-/// Returns the lengths of the spatial axes when the file was written; -1 where they may vary.
-Extents exported_space(const View& view) {
-  Extents space;
-  for (size_t axis = 2; axis < view.axes.size(); ++axis)
-    space.push_back(view.axes[axis].empty() ? 1 : view.axes[axis][0].exported);
-  return space;
-}
 
 /// Returns the size of a result. A number in the file that is the exported image's means today's
 /// image; others are right for one image size only.
@@ -23,7 +16,7 @@ Extents result_size(Translation& call, const View& input) {
   if (!state.other_size || !call.literal("output_size")) return size;
   if (size == state.exported_image) return state.draft.nodes.front().shape.space;
   const Extents& space = call.shape(input).space;
-  if (size == exported_space(input) && !space.empty()) return space;
+  if (size == exported_space(input.axes) && !space.empty()) return space;
   refuse_baked(call, "size");
   return size;
 }
@@ -75,14 +68,25 @@ std::vector<int64_t> padding_amounts(Translation& call, const std::string& name,
   return amounts;
 }
 
+/// Amounts for channels, behind those for pixels, say that zeros before them were written so.
+void check_amounts(Translation& call, const std::string& name, const View& input,
+                   const std::vector<int64_t>& amounts) {
+  const size_t spatial = std::min(amounts.size(), 2 * call.shape(input).space.size());
+  const auto is_zero = [](int64_t amount) { return amount == 0; };
+  if (!call.literal(name)) return;
+  if (!std::all_of(amounts.begin(), amounts.begin() + static_cast<int64_t>(spatial), is_zero))
+    refuse_baked(call, "padding");
+  else if (std::ranges::all_of(amounts, is_zero))
+    check_no_padding(call, input);
+}
+
 Items pad_by(Translation& call, const std::string& name, Pad rule) {
   const View input = call.map("self");
   const std::vector<int64_t> amounts = padding_amounts(call, name, input.axes.size());
   const size_t spatial = call.shape(input).space.size();
   if (amounts.size() % 2 != 0 || amounts.size() > 2 * (spatial + 1))
     refuse("its {} numbers do not fit the axes of {}", amounts.size(), to_string(input.axes));
-  if (std::ranges::all_of(amounts, [](int64_t amount) { return amount == 0; })) return {input};
-  if (call.literal(name)) refuse_baked(call, "padding");
+  check_amounts(call, name, input, amounts);
   rule.before = rule.after = Extents(spatial, 0);
   for (size_t i = 0; i < std::min(amounts.size() / 2, spatial); ++i) {
     rule.before[spatial - 1 - i] = amounts[2 * i];

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/baked.hpp"
 #include "import/table.hpp"
 
 namespace mpi4dl {
@@ -130,10 +131,27 @@ Items transpose(Translation& call) {
   return {settle(call, std::move(view))};
 }
 
-/// Copies and conversions do nothing: a graph has one type, and values that nobody changes.
+bool is_floating(Translation& call, const Weight& weight) {
+  const auto& tensors = call.state().program.tensors->tensors();
+  return weight.value.defined() || c10::isFloatingType(tensors.at(weight.name).type);
+}
+
+/// Copies do nothing: a graph has values that nobody changes.
 Items same(Translation& call) {
   if (call.call().arguments.empty()) refuse("it has no argument");
   return {call.item(call.call().arguments.front().first)};
+}
+
+/// Values have one type, so that a conversion to it does nothing, as one to another tensor's.
+Items converted(Translation& call) {
+  if (!call.given("other")) return same(call);
+  const Item other = call.item("other");
+  const auto* weight = std::get_if<Weight>(&other);
+  const bool real = weight == nullptr ? std::holds_alternative<View>(other) ||
+                                            std::holds_alternative<double>(other)
+                                      : weight->formula || is_floating(call, *weight);
+  if (!real) refuse("it makes whole numbers or truth values of its input");
+  return same(call);
 }
 
 /// Puts a pooled value at every pixel, or does nothing.
@@ -168,24 +186,16 @@ Items expand_as(Translation& call) {
 }
 
 constexpr std::array kViewRows{
-    TableRow{"view", reshape, true},
-    TableRow{"reshape", reshape, true},
-    TableRow{"_unsafe_view", reshape, true},
-    TableRow{"view_as", reshape_as, true},
-    TableRow{"reshape_as", reshape_as, true},
-    TableRow{"flatten", flatten, true},
-    TableRow{"unflatten", unflatten, true},
-    TableRow{"squeeze", squeeze, true},
-    TableRow{"unsqueeze", unsqueeze, true},
-    TableRow{"permute", permute, true},
-    TableRow{"transpose", transpose, true},
-    TableRow{"expand", expand, true},
-    TableRow{"expand_as", expand_as, true},
-    TableRow{"contiguous", same, true},
-    TableRow{"to", same, true},
-    TableRow{"alias", same, true},
-    TableRow{"lift_fresh_copy", same},
-    TableRow{"clone", same},
+    TableRow{"view", reshape, true},          TableRow{"reshape", reshape, true},
+    TableRow{"_unsafe_view", reshape, true},  TableRow{"view_as", reshape_as, true},
+    TableRow{"reshape_as", reshape_as, true}, TableRow{"flatten", flatten, true},
+    TableRow{"unflatten", unflatten, true},   TableRow{"squeeze", squeeze, true},
+    TableRow{"unsqueeze", unsqueeze, true},   TableRow{"permute", permute, true},
+    TableRow{"transpose", transpose, true},   TableRow{"expand", expand, true},
+    TableRow{"expand_as", expand_as, true},   TableRow{"contiguous", same, true},
+    TableRow{"to", converted, true},          TableRow{"type_as", converted, true},
+    TableRow{"_to_copy", converted},          TableRow{"alias", same, true},
+    TableRow{"lift_fresh_copy", same},        TableRow{"clone", same},
 };
 
 }  // namespace

@@ -100,6 +100,7 @@ class Walk {
   void run_branch(const jit::Node& node, Frame& frame);
   void run_loop(const jit::Node& node, Frame& frame);
   IValue get_attribute(const jit::Node& node, const IValue& object);
+  void set_attribute(const jit::Node& node, const IValue& object, const IValue& value);
   IValue constant(const jit::Node& node);
   IValue call_method(const jit::Node& node, const Values& inputs);
   /// Returns the results of an operator.
@@ -112,7 +113,9 @@ class Walk {
 
   Recorder recorder_;
   jit::Module module_;
-  std::map<const void*, std::string> paths_;                            // of modules
+  std::map<const void*, std::string> paths_;  // of modules
+  /// Says of attributes whether they were read before they were set.
+  std::map<std::pair<const void*, std::string>, bool> read_first_;
   std::vector<std::pair<std::string, std::string>> modules_{{"", ""}};  // paths and classes
   std::vector<std::string> sources_;  // lines of the user's that are being called
   int64_t steps_ = 0;
@@ -227,10 +230,22 @@ IValue Walk::constant(const jit::Node& node) {
 IValue Walk::get_attribute(const jit::Node& node, const IValue& object) {
   const std::string& name = node.s(c10::attr::name);
   const IValue value = object.toObjectRef().getAttr(name);
+  read_first_.emplace(std::pair(&object.toObjectRef(), name), true);
   if (const auto found = paths_.find(&object.toObjectRef());
       value.isObject() && found != paths_.end())
     paths_.emplace(&value.toObjectRef(), found->second.empty() ? name : found->second + "." + name);
   return value;
+}
+
+/// What is computed and kept from one call to the next, where it is read before it is changed,
+/// would be lost. Batch norms count their batches so, and nothing depends on that.
+void Walk::set_attribute(const jit::Node& node, const IValue& object, const IValue& value) {
+  const std::string& name = node.s(c10::attr::name);
+  const bool was_read =
+      read_first_.emplace(std::pair(&object.toObjectRef(), name), false).first->second;
+  if (was_read && name != "num_batches_tracked" && recorder_.is_symbolic(value))
+    refuse(node, fmt::format("it changes {} whenever the model is called, and reads it", name));
+  object.toObject()->setAttr(name, value);
 }
 
 IValue Walk::call_method(const jit::Node& node, const Values& inputs) {
@@ -283,7 +298,7 @@ void Walk::run_node(const jit::Node& node, Frame& frame) {
   if (kind == GetAttr) {
     results = {get_attribute(node, inputs[0])};
   } else if (kind == SetAttr) {
-    inputs[0].toObject()->setAttr(node.s(c10::attr::name), inputs[1]);
+    set_attribute(node, inputs[0], inputs[1]);
   } else if (kind == CallMethod) {
     results = {call_method(node, inputs)};
   } else if (kind == CallFunction) {

@@ -39,6 +39,13 @@ void warm_up() {
   at::add(at::ones({1}), 1);
 }
 
+/// A part that is in evaluation while others are in training is meant so.
+void train_unless_mixed(torch::jit::Module& module) {
+  for (const torch::jit::Module& part : module.modules())
+    if (part.hasattr("training") && part.is_training()) return;
+  module.train();
+}
+
 std::string read(const std::string& path, const Extents& image, const SandboxLimits& limits) {
   const ModuleFile file(path);
   warm_up();
@@ -49,7 +56,7 @@ std::string read(const std::string& path, const Extents& image, const SandboxLim
   validate(module.hasattr("training"),
            "torch.jit.freeze has made constants of its parameters, which have no names any more; "
            "save the module before it is frozen");
-  module.train();
+  train_unless_mixed(module);
   return describe(walk_forward(file, module, image));
 }
 

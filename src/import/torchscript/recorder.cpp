@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "import/exported_tensors.hpp"
 #include "import/liveness.hpp"
 
 namespace mpi4dl {
@@ -68,7 +69,9 @@ void rename(Call& call) {
     call.target = fmt::format("conv{}d", length_of(*call.find("stride")));
     call.overload = "padding";
   }
-  if (call.target == "type_as") call.target = "to";
+  for (auto& [name, argument] : call.arguments)
+    if (auto* type = std::get_if<int64_t>(&argument.value); name == "dtype" && type != nullptr)
+      *type = number_of_type(static_cast<c10::ScalarType>(*type));
   if (call.target == "split" && call.overload == "sizes") {
     call.target = "split_with_sizes";
     for (auto& [name, argument] : call.arguments)

@@ -1,0 +1,367 @@
+// What PyTorch would compute otherwise than the graph is refused with a sentence, never imported
+// without a word; what is only near to that is imported as it is meant.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+
+#include "base/error.hpp"
+#include "graph/text.hpp"
+#include "import/imported_model.hpp"
+#include "small_program.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace mpi4dl {
+namespace {
+
+using testing::as;
+using testing::aten;
+using testing::call;
+using testing::number;
+using testing::SmallProgram;
+using testing::tensor;
+
+/// Returns the graph of a program as text, or why it cannot be imported.
+std::string imported(const SmallProgram& program, const Extents& image = {8, 8}) {
+  const testing::ScratchFolder scratch;
+  const std::string path = scratch / "net.pt2";
+  std::ofstream(path, std::ios::binary) << file_of(program);
+  try {
+    return to_text(import_model(path, {.image = image}).graph);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
+}
+void expect_lacks(const std::string& text, const std::string& part) {
+  EXPECT_EQ(text.find(part), std::string::npos) << part << " is in: " << text;
+}
+void expect_imported(const std::string& text) {
+  expect_lacks(text, "cannot be imported");
+}
+
+std::string ints(const std::string& list) {
+  return as("ints", "[" + list + "]");
+}
+std::string whole(int64_t value) {
+  return as("int", std::to_string(value));
+}
+std::string flag(bool value) {
+  return as("bool", value ? "true" : "false");
+}
+
+// Views of channels.
+
+std::string grouped(const std::string& from, const std::string& to) {
+  return aten("view", {{"self", tensor(from)}, {"size", ints("2, 2, 2, 8, 8")}}, to);
+}
+std::string ungrouped(const std::string& from) {
+  return aten("reshape", {{"self", tensor(from)}, {"shape", ints("2, 4, 8, 8")}});
+}
+
+/// Calls an operator on a grouped view and the same with its groups and channels swapped.
+std::string with_swapped_groups(const std::string& operation) {
+  return imported(
+      {{aten("relu", {{"self", tensor("x")}}, "r"), grouped("x", "a"), grouped("r", "b"),
+        aten("transpose", {{"self", tensor("b")}, {"dim0", whole(1)}, {"dim1", whole(2)}}, "t"),
+        operation, ungrouped("z")}});
+}
+
+TEST(ChannelsInGroups, AreNotCombinedInAnotherOrder) {
+  const auto add = [](const std::string& other) {
+    return with_swapped_groups(aten("add", {{"self", tensor("a")}, {"other", tensor(other)}}, "z"));
+  };
+  expect_has(add("t"), "it combines axes of 2x2x2x8x8 and 2x2x2x8x8 that are not alike");
+  expect_imported(add("b"));
+}
+
+TEST(ChannelsInGroups, AreNotStackedInAnotherOrder) {
+  const std::string stack = aten(
+      "stack", {{"tensors", as("tensors", R"([{"name": "a"}, {"name": "t"}])")}, {"dim", whole(1)}},
+      "z");
+  expect_has(with_swapped_groups(stack), "it stacks views of different kinds");
+}
+
+// What is as it is in evaluation.
+
+const std::map<std::string, testing::SmallTensor> kStatistics{
+    {"mean_a", {.shape = {4}, .kind = "buffer"}},
+    {"mean_y", {.shape = {4}, .kind = "buffer"}},
+    {"var_a", {.shape = {4}, .kind = "buffer"}},
+    {"var_y", {.shape = {4}, .kind = "buffer"}}};
+
+std::string norm(const std::string& from, bool training, const std::string& to,
+                 double momentum = 0.1) {
+  return aten("batch_norm",
+              {{"input", tensor(from)},
+               {"running_mean", tensor("mean_" + to)},
+               {"running_var", tensor("var_" + to)},
+               {"training", flag(training)},
+               {"momentum", as("float", std::to_string(momentum))}},
+              to);
+}
+std::string drop(const std::string& from, bool training, const std::string& to = "y") {
+  return aten("dropout", {{"input", tensor(from)}, {"train", flag(training)}}, to);
+}
+
+TEST(Evaluation, IsKeptWhereOtherPartsAreInTraining) {
+  const std::string norms = imported({{norm("x", true, "a"), norm("a", false, "y")}, kStatistics});
+  expect_has(norms, "frozen=true");
+  const std::string drops = imported({{norm("x", true, "a"), drop("a", false)}, kStatistics});
+  expect_imported(drops);
+  expect_lacks(drops, "dropout");
+}
+
+TEST(Evaluation, OfAllPartsIsTrained) {
+  const std::string all = imported({{norm("x", false, "a"), drop("a", false)}, kStatistics});
+  expect_lacks(all, "frozen=true");
+  expect_has(all, "dropout");
+}
+
+TEST(BatchNorm, HasAMomentumThatIsMeant) {
+  for (const bool training : {false, true})
+    expect_has(imported({{norm("x", training, "y", training ? 1 : 0)}, kStatistics}),
+               training ? "its momentum is 1" : "its momentum is 0");
+  expect_imported(
+      imported({{norm("x", true, "a"), norm("a", false, "y", /*momentum=*/0)}, kStatistics}));
+}
+
+TEST(BatchNorm, HasStatistics) {
+  expect_has(imported({{aten("batch_norm", {{"input", tensor("x")}, {"training", flag(true)}})}}),
+             "track_running_stats=False");
+}
+
+// Tensors of the file that forward changes.
+
+/// Subtracts a buffer from the image, and changes it afterwards.
+SmallProgram moving_mean(const std::string& change) {
+  return {{aten("sub", {{"self", tensor("x")}, {"other", tensor("mean")}}), change},
+          {{"mean", {.shape = {4, 1, 1}, .kind = "buffer"}}}};
+}
+
+TEST(State, IsNotChangedByWhatIsReadAgain) {
+  const std::string reason = "it changes mean, on which the result depends";
+  expect_has(imported(moving_mean(
+                 aten("mul_", {{"self", tensor("mean")}, {"other", as("float", "0.9")}}, "z"))),
+             "aten.mul_ in the model itself: " + reason);
+  expect_has(
+      imported(moving_mean(aten(
+          "mul", {{"self", tensor("mean")}, {"other", as("float", "0.9")}, {"out", tensor("mean")}},
+          "z"))),
+      reason);
+  const std::string functional =
+      aten("mul", {{"self", tensor("mean")}, {"other", as("float", "0.9")}}, "z");
+  expect_imported(imported(moving_mean(functional)));
+  SmallProgram program = moving_mean(functional);
+  program.changed = {{"mean", "z"}};
+  expect_has(imported(program), reason);
+}
+
+TEST(State, CountsBatches) {
+  expect_imported(imported({{aten("add_", {{"self", tensor("count")}, {"other", whole(1)}}, "z"),
+                             aten("relu", {{"self", tensor("x")}})},
+                            {{"count", {.shape = {}, .kind = "buffer"}}}}));
+}
+
+// Types of numbers.
+
+TEST(Conversions, KeepFloatingPointNumbers) {
+  const auto to = [](const std::string& target, int type) {
+    return imported(
+        {{aten(target, {{"self", tensor("x")}, {"dtype", as("scalar_type", std::to_string(type))}},
+               "a"),
+          aten("relu", {{"self", tensor("a")}})}});
+  };
+  for (const std::string target : {"to", "_to_copy"}) {
+    for (const int type : {6, 7, 8, 13}) expect_imported(to(target, type));
+    for (const int type : {0, 1, 4, 5, 9, 12, 99})
+      expect_has(to(target, type), "it makes whole numbers");
+  }
+}
+
+TEST(Conversions, AreNotToTheTypeOfCounters) {
+  const auto as_type_of = [](const std::string& other) {
+    return imported({{aten("type_as", {{"self", tensor("x")}, {"other", other}})}});
+  };
+  expect_has(as_type_of(whole(3)), "it makes whole numbers");
+}
+
+// Random masks.
+
+TEST(Masks, AreOfOneValueEach) {
+  const std::vector<std::string> calls{
+      aten("rand", {{"size", ints("2, 1, 1, 1")}}, "n"),
+      aten("add", {{"self", tensor("n")}, {"other", as("float", "0.5")}}, "s"),
+      aten("floor", {{"self", tensor("s")}}, "m"),
+      aten("mul", {{"self", tensor("x")}, {"other", tensor("m")}}, "a")};
+  std::vector<std::string> once = calls, twice = calls;
+  once.push_back(aten("relu", {{"self", tensor("a")}}));
+  twice.push_back(aten("mul", {{"self", tensor("a")}, {"other", tensor("m")}}));
+  expect_imported(imported({once}));
+  expect_has(imported({twice}), "its mask is that of another value too");
+}
+
+TEST(Masks, OfChannelsAreNotThoseOfAnotherAxis) {
+  const std::string permuted =
+      aten("permute", {{"self", tensor("x")}, {"dims", ints("0, 2, 3, 1")}}, "p");
+  const std::string dropped =
+      aten("feature_dropout", {{"input", tensor("p")}, {"train", flag(true)}}, "d");
+  const std::string back = aten("permute", {{"self", tensor("d")}, {"dims", ints("0, 3, 1, 2")}});
+  expect_has(imported({{permuted, dropped, back}}), "whose second axis is not that of channels");
+}
+
+// Windows.
+
+TEST(AveragePool, DividesByWhatItIsTold) {
+  const auto pool = [](const std::vector<testing::NamedArgument>& more) {
+    std::vector<testing::NamedArgument> all{
+        {"self", tensor("x")}, {"kernel_size", ints("3, 3")}, {"divisor_override", whole(9)}};
+    all.insert(all.end(), more.begin(), more.end());
+    return imported({{aten("avg_pool2d", all)}});
+  };
+  expect_imported(pool({}));
+  expect_imported(pool({{"padding", ints("1, 1")}}));
+  const std::string reason = "its divisor_override is not the number of pixels of each window";
+  expect_has(pool({{"padding", ints("1, 1")}, {"count_include_pad", flag(false)}}), reason);
+  expect_has(pool({{"ceil_mode", flag(true)}}), reason);
+}
+
+// Names.
+
+/// The part `sub` has the name that the constant of the call `sub` would get.
+TEST(Constants, HaveNamesOfTheirOwn) {
+  const std::string text =
+      imported({{aten("sub", {{"self", tensor("x")}, {"other", tensor("mean")}}, "sub"),
+                 aten("batch_norm", {{"input", tensor("sub")},
+                                     {"weight", tensor("sub.weight")},
+                                     {"bias", tensor("sub.bias")},
+                                     {"running_mean", tensor("m")},
+                                     {"running_var", tensor("v")},
+                                     {"training", flag(true)}})},
+                {{"m", {.shape = {4}, .kind = "buffer"}},
+                 {"v", {.shape = {4}, .kind = "buffer"}},
+                 {"mean", {.shape = {4, 1, 1}, .kind = "buffer"}},
+                 {"sub.weight", {.shape = {4}}},
+                 {"sub.bias", {.shape = {4}}}}});
+  expect_imported(text);
+  expect_has(text, "frozen sub.weight_");
+}
+
+// Other sizes than that of the exported image.
+
+TEST(AnotherSize, KeepsThePaddingOfConvolutions) {
+  const auto pad = [](const std::string& of) {
+    return imported({{aten("pad",
+                           {{"self", tensor("x")},
+                            {"pad", ints("1, 1, 1, 1")},
+                            {"mode", as("string", R"("reflect")")}},
+                           "y", of)}},
+                    {16, 16});
+  };
+  expect_imported(pad("torch.nn.modules.conv.Conv2d"));
+  expect_has(pad("nets.Net"), "its padding is a number that may come from the size");
+}
+
+/// Pools an exported image of 8x8, at another size.
+std::string pooled(const std::string& target, const std::string& size, const std::string& of = "",
+                   const std::string& argument = "kernel_size") {
+  return imported({{aten(target, {{"self", tensor("x")}, {argument, ints(size)}}, "y", of)}},
+                  {16, 16});
+}
+
+TEST(AnotherSize, NeedsAnotherKernelWhereThatWasTheMap) {
+  const std::string reason = "its kernel is a number that may come from the size";
+  expect_has(pooled("avg_pool2d", "8, 8"), reason);
+  expect_has(pooled("avg_pool2d", "8, 1"), reason);
+  expect_has(pooled("max_pool2d", "8, 8"), reason);
+  expect_imported(pooled("avg_pool2d", "8, 8", "torch.nn.modules.pooling.AvgPool2d"));
+  expect_imported(pooled("avg_pool2d", "4, 4"));
+  expect_imported(pooled("max_pool2d", "2, 2"));
+}
+
+/// A pool whose kernel is the size of the map before its own input.
+TEST(AnotherSize, NeedsAnotherKernelWhereThatWasAnotherMap) {
+  const auto pooled_twice = [](const std::string& kernel) {
+    return imported(
+        {{aten("max_pool2d", {{"self", tensor("x")}, {"kernel_size", ints("2, 2")}}, "half",
+               "torch.nn.modules.pooling.MaxPool2d"),
+          aten("avg_pool2d", {{"self", tensor("x")}, {"kernel_size", ints(kernel)}}, "pooled"),
+          aten("cat", {{"tensors", as("tensors", R"([{"name": "pooled"}])")}, {"dim", whole(1)}},
+               "c"),
+          aten("mean", {{"self", tensor("half")}, {"dim", ints("2, 3")}, {"keepdim", flag(true)}},
+               "m"),
+          aten("mul", {{"self", tensor("c")}, {"other", tensor("m")}})},
+         {},
+         {{"half", {2, 4, 4, 4}}}},
+        {16, 16});
+  };
+  expect_has(pooled_twice("4, 4"), "its kernel is a number that may come from the size");
+  expect_imported(pooled_twice("5, 5"));
+}
+
+TEST(AnotherSize, NeedsAnotherPoolWhereItsResultWasAsLongAsTheMap) {
+  const std::string module = "torch.nn.modules.pooling.AdaptiveAvgPool2d";
+  const auto adaptive = [](const std::string& size, const std::string& of) {
+    return pooled("adaptive_avg_pool2d", size, of, "output_size");
+  };
+  const std::string reason = "its size is a number that may come from the size";
+  expect_has(adaptive("8, 2", module), reason);  // (None, 2)
+  expect_has(adaptive("8, 1", module), reason);
+  expect_has(adaptive("8, 8", "nets.Net"), reason);
+  for (const char* size : {"1, 1", "7, 7", "8, 8", "3, 6"}) expect_imported(adaptive(size, module));
+  for (const char* size : {"1, 1", "7, 7"}) expect_imported(adaptive(size, "nets.Net"));
+}
+
+TEST(AnotherSize, MayNeedPaddingWhereNoneWas) {
+  const auto padded = [](const Extents& image) {
+    return imported({{aten("pad", {{"self", tensor("x")}, {"pad", ints("0, 0, 0, 0")}}, "p"),
+                      aten("max_pool2d", {{"self", tensor("p")}, {"kernel_size", ints("2, 2")}})}},
+                    image);
+  };
+  expect_has(padded({9, 8}), "its padding is a number that may come from the size");
+  expect_imported(padded({12, 10}));
+}
+
+/// Two strides come together: 8 and 12 are multiples of both, 10 is not.
+TEST(AnotherSize, MayNeedPaddingBehindStrides) {
+  const auto padded = [](const Extents& image) {
+    return imported(
+        {{aten("max_pool2d", {{"self", tensor("x")}, {"kernel_size", ints("2, 2")}}, "a"),
+          aten("pad", {{"self", tensor("a")}, {"pad", ints("0, 0, 0, 0")}}, "p"),
+          aten("avg_pool2d", {{"self", tensor("p")}, {"kernel_size", ints("2, 2")}})}},
+        image);
+  };
+  expect_has(padded({10, 8}), "its padding is a number that may come from the size");
+  expect_imported(padded({12, 8}));
+}
+
+TEST(AnotherSize, KeepsChannelsOfZeros) {
+  expect_imported(imported(
+      {{aten("pad", {{"self", tensor("x")}, {"pad", ints("0, 0, 0, 0, 2, 2")}})}}, {9, 9}));
+}
+
+TEST(AnotherSize, NeedsAnotherRange) {
+  const auto sliced = [](int64_t start, int64_t end, const Extents& image) {
+    return imported({{aten("slice",
+                           {{"self", tensor("x")},
+                            {"dim", whole(2)},
+                            {"start", whole(start)},
+                            {"end", whole(end)}},
+                           "a"),
+                      aten("relu", {{"self", tensor("a")}})}},
+                    image);
+  };
+  const std::string reason = "its range is a number that may come from the size";
+  expect_has(sliced(0, 4, {4, 4}), reason);
+  expect_has(sliced(0, 4, {16, 16}), reason);
+  expect_has(sliced(0, -1, {16, 16}), reason);
+  expect_imported(sliced(0, 8, {4, 4}));
+  expect_imported(sliced(0, std::numeric_limits<int64_t>::max(), {16, 16}));
+  expect_imported(sliced(0, 4, {8, 8}));
+}
+
+}  // namespace
+}  // namespace mpi4dl
