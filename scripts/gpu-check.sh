@@ -4,11 +4,8 @@
 # sent back. Exit 1 where something failed; that MPI does not read device memory is no failure.
 # DEVICE (cuda), TREE (build/gpu; one that is given is not built), PROGRAM (mpi4dl) and SIZE of the benchmarks' images (512)
 # choose others; QUICK=1 does little of each, to see whether the script works.
-network=${OMPI_MCA_btl-}${OMPI_MCA_pml-}
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-# Some MPI libraries read the memory of devices by their networks alone (UCX).
-[ -n "$network" ] || unset OMPI_MCA_btl OMPI_MCA_pml
 report=${1:-build/gpu-report.txt}
 device=${DEVICE:-cuda} tree=${TREE:-build/gpu} program=${PROGRAM:-mpi4dl} size=${SIZE:-512} quick=${QUICK:-}
 failed=0 unavailable=0
