@@ -29,6 +29,7 @@
 // From the environment:
 //   MPI4DL_SIMULATED_DEVICES=2     devices there are
 //   MPI4DL_SIMULATED_MEMORY=...    bytes that each has, 64 GiB otherwise
+//   MPI4DL_SIMULATED_PINNED=...    bytes of the host that can be pinned, 64 GiB otherwise
 //   MPI4DL_SIMULATED_MPI=aware     MPI reads and writes device memory
 //   MPI4DL_SIMULATED_REPORT=1      the counters are printed at exit
 
