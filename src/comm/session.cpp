@@ -62,10 +62,13 @@ CoreShare core_share(const Communicator& node) {
   return share;
 }
 
-/// Returns whether Slurm shows this rank a device of its own, perhaps by the same name as another
-/// one to another rank.
+/// Returns whether Slurm shows this rank devices of its own, perhaps by the same names as others to
+/// other ranks. Its variable is a number, or a model and a number: a100:2.
 bool has_its_own(const at::Device& device) {
-  return std::getenv("SLURM_GPUS_PER_TASK") != nullptr && device_count(device.type()) == 1;
+  const char* given = std::getenv("SLURM_GPUS_PER_TASK");
+  if (given == nullptr) return false;
+  const std::string text = given;
+  return text.substr(text.rfind(':') + 1) == std::to_string(device_count(device.type()));
 }
 
 /// Names the device of this rank among those of its node. Ranks may be shown different ones, which

@@ -148,9 +148,12 @@ no_device() {
   expect_exit 2
   expect_one_sentence "rank 1 has taken privateuseone:0 by what its launcher says of its place on"
   expect_text "has place 1 there, which is that of privateuseone:1"
-  run 60 2 env MPI4DL_SIMULATED_DEVICES=1 SLURM_GPUS_PER_TASK=1 "$MPI4DL_SIMULATED" verify "${on_device[@]}" "${model[@]}" --stages 1x2
-  expect_exit 0
-  if grep -q share "$output"; then complain "each has a device of its own"; fi
+  local given
+  for given in 1 a100:1; do
+    run 60 2 env MPI4DL_SIMULATED_DEVICES=1 SLURM_GPUS_PER_TASK=$given "$MPI4DL_SIMULATED" verify "${on_device[@]}" "${model[@]}" --stages 1x2
+    expect_exit 0
+    if grep -q share "$output"; then complain "each has a device of its own"; fi
+  done
   # Nobody asked for a device, and none is taken.
   run 60 1 "$MPI4DL_SIMULATED" verify --backend cpu "${model[@]}"
   expect_exit 0
