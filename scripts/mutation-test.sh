@@ -534,13 +534,13 @@ mutant "a batch norm asks its device for a value" src/backend/composed/normalisa
 place=aware
 
 mutant "MPI reads memory that a device is writing" src/exchange/device_flight.cpp \
-  'wait_until([this] { return packed_->reached(); }, context_,' \
-  'wait_until([this] { return packed_->reached() || true; }, context_,'
+  'comm_.await([this] { return packed_->reached(); },' \
+  'comm_.await([this] { return packed_->reached() || true; },'
 
 mutant "MPI writes memory that a device may still read" src/exchange/device_flight.cpp \
   'await_packed();  // and with it all that ever used the memory of the buffers
-    expect(journey);' \
-  'expect(journey);
+    expect();' \
+  'expect();
     await_packed();'
 
 place=

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "backend/device_errors.hpp"
+#include "base/error.hpp"
+
 namespace mpi4dl {
 
 namespace {
@@ -33,7 +36,16 @@ at::Tensor dense(const at::Tensor& tensor) {
 
 at::Tensor empty_on_host(at::IntArrayRef shape, c10::ScalarType type, at::Device device) {
   const bool pinned = !device.is_cpu() && can_pin();
-  return at::empty(shape, at::TensorOptions(at::kCPU).dtype(type).pinned_memory(pinned));
+  try {
+    return at::empty(shape, at::TensorOptions(at::kCPU).dtype(type).pinned_memory(pinned));
+  } catch (const c10::Error& error) {
+    ensure(
+        !pinned || !is_out_of_memory(error),
+        "the host has no memory left that could be pinned for device {}; use a smaller batch, or "
+        "fewer ranks on this node",
+        device.str());
+    throw;
+  }
 }
 
 HostCopy::HostCopy(const at::Tensor& tensor) : values_(tensor) {

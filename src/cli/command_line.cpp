@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -95,7 +98,7 @@ void CommandLine::add_device_flags() {
   app_.option_defaults()->group("Device");
   app_.add_option("--device", device_,
                   "Where to compute: cpu, cuda (a rank takes one by its place on the node), cuda:0 "
-                  "..., or auto: an accelerator where there is one")
+                  "..., or auto: an accelerator where there is one and the command computes")
       ->capture_default_str();
   app_.add_option(
           "--backend", session_.backend,
@@ -116,9 +119,23 @@ void CommandLine::add_device_flags() {
   app_.option_defaults()->group("Options");
 }
 
+/// Takes no device unasked where nothing is computed on it.
+std::string CommandLine::device() const {
+  constexpr std::array<std::string_view, 5> kComputing{"train", "evaluate", "predict", "verify",
+                                                       "bench"};
+  if (device_ != "auto") return device_;
+  const std::string command = app_.get_subcommands().at(0)->get_name();
+  const bool computes = std::ranges::find(kComputing, command) != kComputing.end();
+  return computes && session_.backend != "cpu" ? "auto" : "cpu";
+}
+
+bool CommandLine::takes_device_by_place() const {
+  return device_.find(':') == std::string::npos;
+}
+
 SessionOptions CommandLine::session_options(const Launch& launch) const {
   SessionOptions options = session_;
-  options.device = choose_device(device_, launch.local_rank);
+  options.device = choose_device(device(), launch.local_rank);
   const bool on_cpu = options.device.is_cpu();
   validate(!on_cpu || transport_ == "auto",
            "--device-transport {} is about halos of a device, but this run computes on the cpu",

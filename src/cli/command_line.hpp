@@ -33,11 +33,14 @@ class CommandLine {
   bool caching_allocator() const { return allocator_ == "caching"; }
   /// Returns how to run what was chosen, on this rank's device. Throws UsageError.
   SessionOptions session_options(const Launch& launch) const;
+  /// Returns whether a rank's place on its node says which device is its own.
+  bool takes_device_by_place() const;
   DeviceArithmetic arithmetic() const { return arithmetic_; }
 
  private:
   void add_commands();
   void add_device_flags();
+  std::string device() const;
   std::string list_of_commands() const;
   std::optional<int> show_help(int argc, char** argv, const Launch& launch);
   std::string sentence_about(const CLI::ParseError& error) const;

@@ -1,12 +1,12 @@
 #include "cli/flag_names.hpp"
 
-#include <c10/util/Exception.h>
 #include <fmt/ranges.h>
 
 #include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/device_errors.hpp"
 #include "base/error.hpp"
 #include "comm/agreement.hpp"
 #include "comm/session.hpp"
@@ -70,16 +70,16 @@ std::string with_flags(const std::string& sentence) {
 }
 
 void fail_with_flags(Session& session, const std::exception& error) {
+  if (is_out_of_memory(error))
+    session.fail(Error(fmt::format(
+        "{}; use smaller images or a smaller batch (--image-size, --batch-size), or more ranks, as "
+        "tiles or stages (--num-spatial-parts, --split-size)",
+        no_memory_left(error, session.world().context().backend->device()))));
   if (dynamic_cast<const UsageError*>(&error) != nullptr)
     session.fail(UsageError(with_flags(error.what())));
   if (dynamic_cast<const CommonError*>(&error) != nullptr)
     session.fail(CommonError(with_flags(error.what())));
   if (dynamic_cast<const Error*>(&error) != nullptr) session.fail(Error(with_flags(error.what())));
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
-    session.fail(Error(fmt::format(
-        "device {} has no memory left; use smaller images or a smaller batch (--image-size, "
-        "--batch-size), or more ranks, as tiles or stages (--num-spatial-parts, --split-size)",
-        session.world().context().backend->device().str())));
   session.fail(error);
 }
 

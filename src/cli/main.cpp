@@ -5,8 +5,11 @@
 #include <cstring>
 
 #include "backend/device.hpp"
+#include "backend/device_errors.hpp"
+#include "backend/libtorch_warnings.hpp"
 #include "base/instruction_set.hpp"
 #include "cli/command_line.hpp"
+#include "cli/device_place.hpp"
 #include "cli/flag_names.hpp"
 #include "cli/stopping.hpp"
 #include "comm/session.hpp"
@@ -15,19 +18,12 @@
 namespace mpi4dl {
 namespace {
 
-/// More ranks than devices are often a mistake: another number of ranks was meant, or the launcher
-/// does not tell ranks their place on the node.
-void tell_of_shared_devices(const Session& session) {
-  const int ranks = session.node_ranks(), devices = session.node_devices();
-  if (session.first() && devices > 0 && devices < ranks)
-    fmt::print(stderr, "{} ranks of this node share {} device{}\n", ranks, devices,
-               devices == 1 ? "" : "s");
-}
-
-int run(const CommandLine& line, const SessionOptions& options) {
+int run(const CommandLine& line, const SessionOptions& options, const Launch& launch) {
+  warn_once(launch.rank == 0);
   set_arithmetic(line.arithmetic());
   Session session(options);
   try {
+    if (line.takes_device_by_place()) check_place(session);
     tell_of_shared_devices(session);
     instruction_set();  // throws where MPI4DL_MAX_ISA is wrong
     line.chosen().check(session.world().size());
@@ -71,12 +67,12 @@ int main(int argc, char** argv) {
     end_with_usage_error(launch, with_flags(error.what()), SeenBy::every_rank);
   }
   try {
-    return check_output(run(line, options));
+    return check_output(run(line, options, launch));
   } catch (const UsageError& error) {  // before there was a session that could tell
     end_with_usage_error(launch, with_flags(error.what()), SeenBy::every_rank);
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    std::fprintf(stderr, "mpi4dl: %s\n", error.what());
+    std::fprintf(stderr, "mpi4dl: %s\n", sentence_of(error).c_str());
     return 1;
   }
 }

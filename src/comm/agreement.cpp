@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "backend/backend.hpp"
+#include "backend/device_errors.hpp"
 #include "comm/collectives.hpp"
 
 namespace mpi4dl {
@@ -27,11 +29,14 @@ void run_together(const Communicator& ranks, const std::function<void()>& work) 
   } catch (const UsageError& error) {
     failure = std::string("u") + error.what();
   } catch (const std::exception& error) {
-    failure = std::string("e") + error.what();
+    failure = is_out_of_memory(error)
+                  ? "m" + no_memory_left(error, ranks.context().backend->device())
+                  : "e" + sentence_of(error);
   }
   for (const std::string& theirs : gather_texts(ranks, failure)) {
     if (theirs.empty()) continue;
     if (theirs[0] == 'u') throw UsageError(theirs.substr(1));
+    if (theirs[0] == 'm') throw FullMemory(theirs.substr(1));
     throw CommonError(theirs.substr(1));
   }
 }

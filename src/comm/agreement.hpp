@@ -19,8 +19,8 @@ class CommonError : public Error {
 std::vector<std::string> gather_texts(const Communicator& ranks, const std::string& mine);
 
 /// Runs `work`, which is not collective, on every rank. Where it fails on some, all ranks throw the
-/// sentence of the first of them, as a CommonError or UsageError: nobody is left waiting, and all
-/// can try something else. Collective.
+/// sentence of the first of them, as a CommonError, UsageError or FullMemory: nobody is left
+/// waiting, and all can try something else. Collective.
 void run_together(const Communicator& ranks, const std::function<void()>& work);
 
 }  // namespace mpi4dl

@@ -1,7 +1,6 @@
 #include "comm/session.hpp"
 
 #include <ATen/Parallel.h>
-#include <c10/util/Exception.h>
 #include <mpi.h>
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
@@ -18,6 +17,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/device.hpp"
+#include "backend/device_errors.hpp"
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/instruction_set.hpp"
@@ -62,10 +62,20 @@ CoreShare core_share(const Communicator& node) {
   return share;
 }
 
+/// Returns whether Slurm shows this rank devices of its own, perhaps by the same names as others to
+/// other ranks. Its variable is a number, or a model and a number: a100:2.
+bool has_its_own(const at::Device& device) {
+  const char* given = std::getenv("SLURM_GPUS_PER_TASK");
+  if (given == nullptr) return false;
+  const std::string text = given;
+  return text.substr(text.rfind(':') + 1) == std::to_string(device_count(device.type()));
+}
+
 /// Names the device of this rank among those of its node. Ranks may be shown different ones, which
 /// all have the number 0.
-size_t name_of_device(const at::Device& device) {
+size_t name_of_device(const at::Device& device, int node_rank) {
   std::string name = device.str();
+  if (has_its_own(device)) name += fmt::format(" of rank {}", node_rank);
   for (const char* shown : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
     if (const char* which = std::getenv(shown)) name += fmt::format(" {}={}", shown, which);
   return std::hash<std::string>()(name);
@@ -73,7 +83,7 @@ size_t name_of_device(const at::Device& device) {
 
 int count_devices(const at::Device& device, const Communicator& node) {
   if (device.is_cpu()) return 0;
-  const std::vector<size_t> names = all_gather(name_of_device(device), node);
+  const std::vector<size_t> names = all_gather(name_of_device(device, node.rank()), node);
   return static_cast<int>(std::set<size_t>(names.begin(), names.end()).size());
 }
 
@@ -114,6 +124,7 @@ Session::Session(const SessionOptions& options) {
            "this MPI library was built without MPI_THREAD_MULTIPLE, which mpi4dl needs");
   const Communicator node = node_of(*world_);
   node_ranks_ = node.size();
+  node_rank_ = node.rank();
   node_devices_ = count_devices(options.device, node);
   const CoreShare share = core_share(node);
   context_->oversubscribed = share.sharers > share.cores;
@@ -150,18 +161,16 @@ bool Session::everybody_fails() {
 }
 
 void Session::fail(const std::exception& error) {
-  // libtorch appends a stack trace to its sentences.
-  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
-  const char* sentence = from_torch ? from_torch->what_without_backtrace() : error.what();
+  const std::string sentence = sentence_of(error);
   const bool usage = dynamic_cast<const UsageError*>(&error) != nullptr;
   const bool shared = usage || dynamic_cast<const CommonError*>(&error) != nullptr;
   const auto speak = [&] {
     std::fflush(stdout);  // the sentence comes last
     if (usage)
-      std::fprintf(stderr, "mpi4dl: %s\n", sentence);
+      std::fprintf(stderr, "mpi4dl: %s\n", sentence.c_str());
     else
       std::fprintf(stderr, "mpi4dl: rank %d of %d failed while %s: %s\n", world_->rank(),
-                   world_->size(), context_->doing.c_str(), sentence);
+                   world_->size(), context_->doing.c_str(), sentence.c_str());
   };
   if (shared && everybody_fails()) {
     if (context_->shared_memory) context_->shared_memory->first_to_ask();  // said: see asked()

@@ -34,6 +34,8 @@ class Session {
 
   /// Counts the ranks that share this node's memory, this one included.
   int node_ranks() const { return node_ranks_; }
+  /// Returns the place of this rank among them.
+  int node_rank() const { return node_rank_; }
   /// Counts the devices that the ranks of this node compute on; none where they have none.
   int node_devices() const { return node_devices_; }
 
@@ -53,6 +55,7 @@ class Session {
   std::unique_ptr<Communicator> failing_;  // the world again, for the barrier of ranks that fail
   int threads_ = 1;
   int node_ranks_ = 1;
+  int node_rank_ = 0;
   int node_devices_ = 0;
 };
 

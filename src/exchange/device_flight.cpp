@@ -7,7 +7,6 @@
 #include "backend/backend.hpp"
 #include "comm/idle_section.hpp"
 #include "comm/pieces.hpp"
-#include "comm/waiting.hpp"
 #include "exchange/transport.hpp"
 
 namespace mpi4dl {
@@ -75,13 +74,13 @@ void DeviceFlight::expect() {
 
 void DeviceFlight::await_packed() const {
   if (!packed_) return;
-  wait_until([this] { return packed_->reached(); }, context_,
-             [this] {
-               int64_t bytes = 0;
-               for (const Outgoing& route : outgoing_)
-                 bytes += static_cast<int64_t>(route.buffer.nbytes());
-               return WaitReason{"packing of halos", bytes, WaitReason::kOwnDevice, nullptr};
-             });
+  comm_.await([this] { return packed_->reached(); },
+              [this] {
+                int64_t bytes = 0;
+                for (const Outgoing& route : outgoing_)
+                  bytes += static_cast<int64_t>(route.buffer.nbytes());
+                return WaitReason{"packing of halos", bytes, WaitReason::kOwnDevice, nullptr};
+              });
 }
 
 void DeviceFlight::send() {

@@ -2,10 +2,12 @@
 
 #include <ATen/Context.h>
 #include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace mpi4dl {
@@ -28,6 +30,28 @@ class TorchAllocator : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) const override { return take(bytes); }
 #endif
 };
+
+/// Is given the sentences that libtorch warns with.
+class WarningHandler : public c10::WarningHandler {
+#if TORCH_VERSION_MAJOR >= 2
+  void process(const c10::Warning& warning) final { warn(warning.msg()); }
+#else
+  void process(const c10::SourceLocation& /*where*/, const std::string& sentence,
+               bool /*verbatim*/) final {
+    warn(sentence);
+  }
+#endif
+  virtual void warn(const std::string& sentence) = 0;
+};
+
+/// Gives that handler what libtorch warns of in this thread.
+inline void set_warning_handler(WarningHandler& handler) {
+#if TORCH_VERSION_MAJOR >= 2
+  c10::WarningUtils::set_warning_handler(&handler);
+#else
+  c10::Warning::set_warning_handler(&handler);
+#endif
+}
 
 /// From 2.2 on, where algorithms are to be deterministic, a kernel fills all fresh memory of a
 /// device. That costs time, and nobody reads what it writes, so it is left out.

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "comm/staging.hpp"
+
 namespace mpi4dl {
 
 void CollectedLogits::add(const MicroBatch& batch, const Patch& logits) {
@@ -11,9 +13,9 @@ void CollectedLogits::add(const MicroBatch& batch, const Patch& logits) {
   for (int64_t row = rows.begin; row < rows.end; ++row) images_.push_back(batch[row]);
 }
 
-void CollectedLogits::write(const at::Tensor& all) const {
+void CollectedLogits::write(const at::Tensor& all, const CommContext& context) const {
   if (pieces_.empty()) return;
-  const at::Tensor rows = at::cat(pieces_).to(at::kDouble).cpu();
+  const at::Tensor rows = in_host_memory(at::cat(pieces_).to(at::kDouble), context);
   for (size_t i = 0; i < images_.size(); ++i) all[images_[i]].copy_(rows[static_cast<int64_t>(i)]);
 }
 

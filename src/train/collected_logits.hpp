@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/patch.hpp"
+#include "comm/context.hpp"
 #include "layout/micro_batches.hpp"
 
 namespace mpi4dl {
@@ -16,7 +17,7 @@ class CollectedLogits {
   /// `logits` are a box of the micro-batch's.
   void add(const MicroBatch& batch, const Patch& logits);
   /// Writes them into their images' rows of a float64 tensor in host memory.
-  void write(const at::Tensor& all) const;
+  void write(const at::Tensor& all, const CommContext& context) const;
 
  private:
   std::vector<at::Tensor> pieces_;

@@ -69,7 +69,7 @@ Predictions Evaluator::run(BatchSource& images) {
     pipeline_->run_forward(schedule_, batches_, {.feed = feed, .training = false});
     found.peak_bytes = meter.peak_bytes();
   }
-  collected.write(found.logits);
+  collected.write(found.logits, world_.context());
   all_reduce(found.logits, world_);
   check_finite(found.logits);
   return found;

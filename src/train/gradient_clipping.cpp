@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "comm/collectives.hpp"
+#include "comm/staging.hpp"
 
 namespace mpi4dl {
 
@@ -14,10 +15,9 @@ double clipping_scale(double clip_norm, const StageParameters& parameters,
   double squares = 0;
   for (const auto& [stage, held] : parameters) {
     const ShardedUpdate& update = updates.at(stage);
-    const double norm = held->gradient_memory()
-                            .narrow(0, update.shard().begin, update.shard().length())
-                            .norm(2, at::kDouble)
-                            .item<double>();
+    const at::Tensor shard =
+        held->gradient_memory().narrow(0, update.shard().begin, update.shard().length());
+    const double norm = in_host_memory(shard.norm(2, at::kDouble), world.context()).item<double>();
     squares += norm * norm / update.copies();
   }
   at::Tensor sum = at::full({1}, squares, at::kDouble);

@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "comm/collectives.hpp"
 #include "comm/idle_section.hpp"
+#include "comm/staging.hpp"
 #include "memory/memory_meter.hpp"
 #include "task/loss.hpp"
 #include "train/batch_norm_check.hpp"
@@ -147,11 +148,12 @@ Feed Trainer::make_feed(BatchSource& images, LastStage& last) {
 
 /// Here a device is waited for: once a step.
 void Trainer::add_up(StepReport& report, const LastStage& last) const {
-  last.logits.write(report.logits);
+  const CommContext& context = world_.context();
+  last.logits.write(report.logits, context);
   at::Tensor sums = at::zeros({3}, at::kDouble);
-  if (last.sums.defined()) sums.narrow(0, 0, 2).copy_(last.sums);
+  if (last.sums.defined()) sums.narrow(0, 0, 2).copy_(in_host_memory(last.sums, context));
   if (options_.stop_requested && options_.stop_requested()) sums[2] = 1;
-  const IdleSection section(world_.context(), &IdleTime::waiting);
+  const IdleSection section(context, &IdleTime::waiting);
   all_reduce(sums, world_);
   report.loss = sums[0].item<double>();
   report.correct = static_cast<int64_t>(sums[1].item<double>());

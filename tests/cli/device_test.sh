@@ -128,6 +128,9 @@ memory() {
   run 120 4 env MPI4DL_SIMULATED_MEMORY=500000 "$MPI4DL_SIMULATED" bench halo "${on_device[@]}" --image-size 256 --in-channels 8
   expect_exit 1
   expect_one_sentence "has no memory left; use smaller images or a smaller batch"
+  run 120 4 env MPI4DL_SIMULATED_PINNED=4000 "$MPI4DL_SIMULATED" bench halo "${on_device[@]}" --image-size 256 --in-channels 8
+  expect_exit 1
+  expect_one_sentence "the host has no memory left that could be pinned for device"
   train "$MPI4DL" 1 --num-epochs 1 --checkpoint-dir "$scratch/small"
   run 120 1 env MPI4DL_SIMULATED_MEMORY=1500000 "$MPI4DL_SIMULATED" evaluate "${on_device[@]}" --checkpoint "$scratch/small" \
     --app synthetic --num-images 64 --batch-size 64
@@ -138,7 +141,25 @@ memory() {
 no_device() {
   run 60 3 "$MPI4DL_SIMULATED" verify "${on_device[@]}" "${model[@]}" --stages 1x3
   expect_exit 0
-  expect_text "3 ranks of this node share 2 devices"
+  expect_text "3 ranks of $(hostname) share 2 devices"
+  # A launcher that does not tell ranks their place, or tells them another one; and Slurm, which may show each rank another
+  # device by the same name.
+  run 60 2 env OMPI_COMM_WORLD_LOCAL_RANK=0 "$MPI4DL_SIMULATED" verify "${on_device[@]}" "${model[@]}" --stages 1x2
+  expect_exit 2
+  expect_one_sentence "rank 1 has taken privateuseone:0 by what its launcher says of its place on"
+  expect_text "has place 1 there, which is that of privateuseone:1"
+  local given
+  for given in 1 a100:1; do
+    run 60 2 env MPI4DL_SIMULATED_DEVICES=1 SLURM_GPUS_PER_TASK=$given "$MPI4DL_SIMULATED" verify "${on_device[@]}" "${model[@]}" --stages 1x2
+    expect_exit 0
+    if grep -q share "$output"; then complain "each has a device of its own"; fi
+  done
+  # Nobody asked for a device, and none is taken.
+  run 60 1 "$MPI4DL_SIMULATED" verify --backend cpu "${model[@]}"
+  expect_exit 0
+  run 60 1 "$MPI4DL_SIMULATED" plan "${model[@]}"
+  expect_exit 0
+  if grep -q "on device" "$output"; then complain "plan has taken a device"; fi
   run 60 1 "$MPI4DL" train --dtype float16 "${model[@]}"
   expect_exit 2
   expect_one_sentence "float16 would need its loss scaled"

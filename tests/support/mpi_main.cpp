@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend/device.hpp"
+#include "backend/libtorch_warnings.hpp"
 #include "base/launch.hpp"
 #include "comm/collectives.hpp"
 #include "support/world.hpp"
@@ -79,6 +80,7 @@ void choose_place(SessionOptions& options) {
   if (options.device_aware_mpi) setenv("MPI4DL_SIMULATED_MPI", "aware", /*overwrite=*/1);
   const bool simulated = options.device_aware_mpi || name == "simulated";
   options.device = choose_device(simulated ? "privateuseone" : name, read_launch().local_rank);
+  warn_once(read_launch().rank == 0);
   set_arithmetic({.deterministic = true});  // and without TensorFloat32, which cuDNN would take
 }
 

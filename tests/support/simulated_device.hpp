@@ -23,12 +23,13 @@
 //             the host has waited for what the streams do with it.
 //
 // Users know libtorch's device-generic interface alone: c10::Event, c10::Stream, VirtualGuardImpl.
-// One host thread at a time is expected to drive the devices: what is the current stream, and what
-// the host has waited for, holds for all threads.
+// One host thread at a time is expected to drive the devices: what the host has waited for holds
+// for all threads, and with libtorch 1.13 what is the current stream, too.
 //
 // From the environment:
 //   MPI4DL_SIMULATED_DEVICES=2     devices there are
 //   MPI4DL_SIMULATED_MEMORY=...    bytes that each has, 64 GiB otherwise
+//   MPI4DL_SIMULATED_PINNED=...    bytes of the host that can be pinned, 64 GiB otherwise
 //   MPI4DL_SIMULATED_MPI=aware     MPI reads and writes device memory
 //   MPI4DL_SIMULATED_REPORT=1      the counters are printed at exit
 

@@ -21,8 +21,14 @@ constexpr auto kType = c10::DeviceType::PrivateUse1;
 
 thread_local c10::DeviceIndex the_device = 0;
 
-/// A thread of libtorch's autograd works on the stream of the thread that waits for it.
-std::array<std::atomic<c10::StreamId>, 16> the_streams{};
+/// A thread has its own, as with CUDA. libtorch's autograd gives its threads the stream of the
+/// thread that waits for them; 1.13 does so for CUDA alone, so there all threads have one.
+using Streams = std::array<std::atomic<c10::StreamId>, 16>;
+#if TORCH_VERSION_MAJOR >= 2
+thread_local Streams the_streams{};
+#else
+Streams the_streams{};
+#endif
 std::array<std::atomic<int>, 16> streams_given_out{};
 
 struct Event {

@@ -11,6 +11,7 @@
 
 #include "support/simulated_device/counting.hpp"
 #include "support/simulated_device/libtorch.hpp"
+#include "support/simulated_device/settings.hpp"
 
 namespace mpi4dl::simulated {
 namespace {
@@ -36,6 +37,10 @@ class PinnedMemory {
       free.pop_back();
       return block;
     }
+    // CUDA's words, which are not those of a full device.
+    TORCH_CHECK(pinned_ + size <= static_cast<size_t>(settings().pinned),
+                "CUDA error: out of memory\nCUDA kernel errors might be reported later");
+    pinned_ += size;
     auto* block = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
     std::memset(block, kUnwritten, size);
     sizes_[block] = size;
@@ -64,6 +69,7 @@ class PinnedMemory {
 
  private:
   mutable std::mutex mutex_;
+  size_t pinned_ = 0;
   std::map<const std::byte*, size_t> sizes_;  // by where they begin
   std::map<size_t, std::vector<std::byte*>> free_;
 };

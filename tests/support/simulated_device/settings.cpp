@@ -47,6 +47,8 @@ const Settings& settings() {
                                          "a number of devices from 0 to 16")),
       .memory = number("MPI4DL_SIMULATED_MEMORY", kBytesOfDevice, 1, kBytesOfDevice,
                        "a number of bytes from 1 to 64 GiB"),
+      .pinned = number("MPI4DL_SIMULATED_PINNED", kBytesOfDevice, 1, kBytesOfDevice,
+                       "a number of bytes from 1 to 64 GiB"),
       .aware = choice("MPI4DL_SIMULATED_MPI", "aware", "aware, or nothing"),
       .report = choice("MPI4DL_SIMULATED_REPORT", "1", "1, or nothing"),
   };

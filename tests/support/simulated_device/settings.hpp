@@ -8,6 +8,7 @@ namespace mpi4dl::simulated {
 struct Settings {
   int devices = 2;
   int64_t memory = 0;  ///< bytes of each device
+  int64_t pinned = 0;  ///< bytes of the host that can be pinned
   bool aware = false;
   bool report = false;
 };
