@@ -17,6 +17,14 @@ struct WeightGradientKernel {
                      const at::Tensor& sums, InstructionSet set);
 };
 
+/// Returns true where sums have a row of filters for each channel of dy, over all channels of x:
+/// what every kernel is promised.
+inline bool fit(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                const at::Tensor& sums) {
+  return x.size(0) == dy.size(0) && sums.size(0) == dy.size(1) && sums.size(1) == x.size(1) &&
+         sums.size(2) == windows[0].kernel && sums.size(3) == windows[1].kernel;
+}
+
 /// Chooses the kernel for images of this type that needs the largest set, at most `set`.
 const WeightGradientKernel& choose_weight_gradient_kernel(c10::ScalarType stored,
                                                           InstructionSet set);
