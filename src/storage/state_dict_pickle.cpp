@@ -38,7 +38,7 @@ const Item& expect(Ref item, Item::Kind kind) {
 /// Returns a text that is the name of something: values that share one have a copy each.
 const std::string& name_in(Ref item) {
   const std::string& text = expect(item, Item::Kind::text).text;
-  ensure(text.size() <= kLongestRecord, "it has a name of {} letters", text.size());
+  ensure(text.size() <= kLongestRecord, "it has a name of {} characters", text.size());
   return text;
 }
 

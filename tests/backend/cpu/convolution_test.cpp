@@ -136,9 +136,9 @@ TEST_P(ConvolutionKernels, EqualLibtorchWithLargeWeights) {
 }
 
 TEST_P(ConvolutionKernels, EqualLibtorch) {
-  const auto turns = static_cast<int64_t>(seeds(150).size());
-  for (int64_t turn = 0; turn < turns; ++turn) {
-    SCOPED_TRACE(turn);
+  const auto trials = static_cast<int64_t>(seeds(150).size());
+  for (int64_t trial = 0; trial < trials; ++trial) {
+    SCOPED_TRACE(trial);
     expect_equal_to_libtorch(draw_case());
     if (HasFailure()) return;
   }
