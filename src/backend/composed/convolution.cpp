@@ -5,7 +5,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Is a convolution as libtorch takes it: what it cannot pad by itself is around the input before.
+/// Holds a convolution as libtorch takes it: what it cannot pad by itself is around the input
+/// before.
 struct Arguments {
   std::vector<int64_t> stride, dilation, padding, no_output_padding;
   std::vector<int64_t> frame;  // from the last axis to the first: before and after; negative: cut

@@ -7,8 +7,8 @@
 
 namespace mpi4dl {
 
-/// Is a way to compute backward-weights: sums over pixels of gradients times what their taps have
-/// read.
+/// WeightGradientKernel is a way to compute backward-weights: sums over pixels of gradients times
+/// what their taps have read.
 struct WeightGradientKernel {
   InstructionSet set;      ///< that it needs
   c10::ScalarType stored;  ///< type of x and dy
@@ -29,7 +29,7 @@ inline bool fit(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& w
 const WeightGradientKernel& choose_weight_gradient_kernel(c10::ScalarType stored,
                                                           InstructionSet set);
 
-/// Is the kernel for AMX (amx_weight_gradient.cpp), for images of bfloat16.
+/// Accumulates by AMX (amx_weight_gradient.cpp), for images of bfloat16.
 void accumulate_weight_gradient_amx(const at::Tensor& x, const at::Tensor& dy,
                                     const ImageWindows& windows, const at::Tensor& sums,
                                     InstructionSet set);

@@ -7,7 +7,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Is for what libtorch has no kernels for half types of, on the host.
+/// Returns the values of a half type in the wide one, for what libtorch has no kernels for on the
+/// host.
 at::Tensor wide(const at::Tensor& x) {
   return x.to(wide_type(x.scalar_type()));
 }
