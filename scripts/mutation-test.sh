@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 ranks=4
 tests=(execute_operators_test train_transparency_test)
 on_devices=(train_device_waits_test execute_operators_test train_transparency_test)
-place= # where tests run: the host, or what MPI4DL_TEST_ON may be
+place= # where tests run: the host by its own kernels, or what MPI4DL_TEST_ON may be
 limit=300 # seconds for a test, and at least ten times as long as all of them take without any break
 tree=$PWD/build/mutation
 export OMP_NUM_THREADS=1
@@ -36,7 +36,8 @@ compile() {
 # Names the first test that fails; fails itself if none does. A test that hangs is one that fails.
 find_failing_test() {
   local test output=$tree/output run=("${tests[@]}")
-  [ -n "$place" ] && run=("${on_devices[@]}") && export MPI4DL_TEST_ON=$place
+  [ -n "$place" ] && export MPI4DL_TEST_ON=$place
+  [[ $place == simulated || $place == aware ]] && run=("${on_devices[@]}")
   for test in "${run[@]}"; do
     timeout --kill-after=5 "$limit" mpirun -np "$ranks" "$tree/build/bin/tests/$test" \
       --gtest_color=no --gtest_brief=0 >"$output" 2>&1 </dev/null && continue
@@ -102,7 +103,7 @@ prepare() {
       -D MPI4DL_UNITY=OFF
   echo "==> build the sources as they are"
   compile || { tail -n 40 build/mutation.log >&2; exit 1; }
-  for place in "" simulated aware; do prove_green; done
+  for place in "" composed simulated aware; do prove_green; done
   place=
 }
 
@@ -325,6 +326,14 @@ mutant "a pooled value is broadcast before all tiles have added to it" src/execu
     late.finish();
     return early;'
 
+mutant "adaptive pooling broadcasts before all tiles have added to it" src/execute/operators/adaptive_avg_pool.cpp \
+  'pooling_->run_adjoint(part, whole);
+    return whole.data;' \
+  'Redistribution::Flight late = pooling_->start_adjoint(part, whole);
+    const at::Tensor early = whole.data.clone();
+    late.finish();
+    return early;'
+
 mutant "every tile has the gradient of the largest pixel" src/execute/operators/global_max_pool.cpp \
   '(part.data * wins_)' \
   'part.data'
@@ -471,6 +480,22 @@ mutant "channels are shuffled the same way backward" src/execute/operators/chann
 mutant "added channels are those before alone" src/execute/operators/channel_pad.cpp \
   'gradient.narrow(1, op.before, channels)' \
   'gradient.narrow(1, 0, channels)'
+
+# --- Arithmetic composed of libtorch's operators, as on devices ---
+
+place=composed
+
+mutant "composed: padding on both sides makes another output" src/backend/composed/convolution.cpp \
+  'unread < window.stride' \
+  'unread <= window.stride'
+
+mutant "composed: a gradient passes where the ReLU has cut" src/backend/composed/normalisation.cpp \
+  'mapped(x, map) > 0' \
+  'mapped(x, map) > -1'
+
+mutant "composed: the running variance is biased" src/backend/composed/normalisation.cpp \
+  '(count - 1).clamp_min(1)' \
+  'count'
 
 # --- Devices: the same tests on a simulated one, and the count of waits ---
 

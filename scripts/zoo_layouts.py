@@ -61,7 +61,7 @@ def error_in(layout, name, folder):
     if code not in (0, 1) or not result.exists():
         return line
     found = json.loads(result.read_text())
-    return found["max_relative_error"] if found["holders_agree"] else "holders disagree"
+    return found["max_relative_error"] if found["replicas_agree"] else "replicas disagree"
 
 
 def row_of(name):

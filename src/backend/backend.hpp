@@ -38,7 +38,8 @@ struct PoolingTile {
   bool count_include_pad = true;
 };
 
-/// Is the map y = (x - mean) * scale + bias of each channel, and then, if asked for, ReLU.
+/// ChannelMap is the map y = (x - mean) * scale + bias of each channel, and then, if asked for,
+/// ReLU.
 struct ChannelMap {
   at::Tensor values;  ///< mean, 1/sigma, scale, bias: 4 x C, float64
   bool relu = false;
@@ -104,7 +105,7 @@ class Backend {
   virtual void clear(const Patch& patch, const Box& box) const = 0;
   /// Returns the values of boxes one after the other, packed.
   virtual at::Tensor gather(const Patch& from, std::span<const Box> boxes) const = 0;
-  /// Is the way back of gather.
+  /// Combines boxes with what gather has packed.
   virtual void unpack(Combine how, const at::Tensor& packed, std::span<const Box> boxes,
                       const Patch& to) const = 0;
   /// Writes boxes one after the other into host memory.

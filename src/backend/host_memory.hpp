@@ -12,8 +12,8 @@ namespace mpi4dl {
 /// where the device has such, which libtorch keeps and gives out again.
 at::Tensor empty_on_host(at::IntArrayRef shape, c10::ScalarType type, at::Device device);
 
-/// Is a tensor's values on their way into host memory, with the strides of a dense tensor. Of a
-/// host tensor it is that tensor itself.
+/// HostCopy is a tensor's values on their way into host memory, with the strides of a dense tensor.
+/// Of a host tensor it is that tensor itself.
 class HostCopy {
  public:
   explicit HostCopy(const at::Tensor& tensor);

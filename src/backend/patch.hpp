@@ -6,7 +6,7 @@
 
 namespace mpi4dl {
 
-/// Is a piece of a global tensor: its place and its values, which have the box's shape.
+/// Patch is a piece of a global tensor: its place and its values, which have the box's shape.
 struct Patch {
   Box box;
   at::Tensor data;

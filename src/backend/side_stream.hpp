@@ -7,10 +7,10 @@
 
 namespace mpi4dl {
 
-/// Is a moment in the work of a device.
+/// DeviceEvent is a moment in the work of a device.
 class DeviceEvent {
  public:
-  /// Is behind all that was given to the current stream of the device so far.
+  /// Marks the moment behind all that was given to the current stream of the device so far.
   explicit DeviceEvent(at::Device device);
   /// Returns true once the device has come here; never blocks.
   bool reached() const { return event_.query(); }
@@ -21,7 +21,7 @@ class DeviceEvent {
   c10::Event event_;
 };
 
-/// Is a stream of a device beside the one that computes, for what travels meanwhile:
+/// SideStream is a stream of a device beside the one that computes, for what travels meanwhile:
 ///
 ///     compute   ... make x ---+--- interior of the next layer ---+--- border
 ///     side                    +--- pack, to the host ... from the host, unpack ---+

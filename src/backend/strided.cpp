@@ -2,10 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "backend/cpu/tuning.hpp"
+#include "base/expects.hpp"
 #include "base/memory_units.hpp"
 
 #ifdef __SSE2__
@@ -203,6 +205,18 @@ void visit_rows(const Loops& loops, int level, std::byte* target, const std::byt
                rows);
 }
 
+bool same_shape(const Strided& a, const Strided& b) {
+  return a.axes == b.axes && std::equal(a.shape.begin(), a.shape.begin() + a.axes, b.shape.begin());
+}
+
+/// Checks what callers of copy and add promise.
+void expect_alike(const Strided& target, const Strided& source) {
+  expects(target.type == source.type && same_shape(target, source),
+          "target and source have one shape and type");
+  expects(target.elements() == 0 || (target.data != nullptr && source.data != nullptr),
+          "target and source are there");
+}
+
 template <typename T>
 void add_all(const Loops& loops, std::byte* target, const std::byte* source) {
   visit_rows(loops, loops.depth - 1, target, source,
@@ -272,6 +286,7 @@ at::Tensor as_tensor(const Strided& values) {
 }
 
 void copy(const Strided& target, const Strided& source) {
+  expect_alike(target, source);
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
   visit_rows(loops, loops.depth - 1, target.data, source.data,
@@ -281,6 +296,7 @@ void copy(const Strided& target, const Strided& source) {
 }
 
 void add(const Strided& target, const Strided& source) {
+  expect_alike(target, source);
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, source);
   if (target.type == c10::ScalarType::Float) {
@@ -293,6 +309,7 @@ void add(const Strided& target, const Strided& source) {
 }
 
 void clear(const Strided& target) {
+  expects(target.elements() == 0 || target.data != nullptr, "the target is there");
   if (target.elements() == 0) return;
   const Loops loops = plan_loops(target, target);
   visit_rows(loops, loops.depth - 1, target.data, target.data,

@@ -2,8 +2,9 @@
 
 namespace mpi4dl {
 
-/// Is true in Debug and sanitizer builds, where preconditions are checked. assert() cannot say it:
-/// libtorch's classes have fewer members with NDEBUG, which is therefore defined in all our builds.
+/// kChecked is true in Debug and sanitizer builds, where preconditions are checked. assert() cannot
+/// say it: libtorch's classes have fewer members with NDEBUG, which is therefore defined in all our
+/// builds.
 #ifdef MPI4DL_CHECKS
 inline constexpr bool kChecked = true;
 #else

@@ -27,7 +27,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// Is a process that this one has started; it does not outlive the object.
+/// Process is a process that this one has started; it does not outlive the object.
 class Process {
  public:
   Process(std::vector<std::string> words, std::vector<std::string> environment, int output) {
@@ -67,7 +67,7 @@ class Process {
   bool ended_ = false;
 };
 
-/// Is a pipe whose ends no other process gets by accident.
+/// Pipe is a pipe whose ends no other process gets by accident.
 struct Pipe {
   Pipe() { ensure(pipe2(ends.data(), O_CLOEXEC) == 0, "no pipe: {}", std::strerror(errno)); }
   ~Pipe() {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Is static, because a signal handler must not meet memory that was freed.
+/// Entries are static, because a signal handler must not meet memory that was freed.
 struct Entry {
   enum State { unused, changing, valid };
   std::atomic<State> state{unused};

@@ -4,7 +4,7 @@
 
 namespace mpi4dl {
 
-/// Is what some editors write at the begin of a file.
+/// Some editors write this mark at the beginning of a file.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// Returns whether a text is well-formed UTF-8, as JSON wants it.

@@ -40,8 +40,8 @@ struct Timings {
   std::vector<double> overlapped;  ///< convolution of the interior while the exchange runs
 };
 
-/// Is one rank's part of the halo benchmark: a tile of an image whose every value tells its global
-/// position, in a buffer padded for the halo.
+/// HaloBenchmark is one rank's part of the halo benchmark: a tile of an image whose every value
+/// tells its global position, in a buffer padded for the halo.
 class HaloBenchmark {
  public:
   HaloBenchmark(const Session& session, const HaloOptions& options);

@@ -17,7 +17,8 @@ struct StepCosts {
   int64_t peak_bytes = 0;                 ///< of tensors at the worst moment, parameters included
 };
 
-/// Is one side of a benchmark: a trainer with random images that are in memory already.
+/// TrainingSide is one side of a benchmark: a trainer with random images that are in memory
+/// already.
 class TrainingSide {
  public:
   /// Takes a first step, so that everything that a trainer keeps is there. Collective over `comm`,

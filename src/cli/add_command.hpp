@@ -10,8 +10,8 @@
 
 namespace mpi4dl {
 
-/// Is a command that was just added, to which its flags are to be added. Both live as long as the
-/// command line.
+/// NewCommand is a command that was just added, to which its flags are to be added. Both live as
+/// long as the command line.
 template <typename Flags>
 struct NewCommand {
   CLI::App& app;

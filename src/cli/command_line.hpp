@@ -12,7 +12,7 @@
 
 namespace mpi4dl {
 
-/// Is a mistake in the file of --config, which may be another one on other nodes.
+/// ConfigFileError is a mistake in the file of --config, which may be another one on other nodes.
 class ConfigFileError : public UsageError {
  public:
   using UsageError::UsageError;

@@ -10,7 +10,7 @@ namespace mpi4dl {
 
 class Session;
 
-/// Is what a parsed command line asks for.
+/// Command is what a parsed command line asks for.
 struct Command {
   /// Throws UsageError where flags contradict each other or do not fit the number of ranks. Runs
   /// before MPI starts, so it looks at nothing but the command line.

@@ -12,7 +12,8 @@
 
 namespace mpi4dl {
 
-/// Is a box of the image at one place of the effective batch, as one rank reads it in a step.
+/// Reading is a box of the image at one place of the effective batch, as one rank reads it in a
+/// step.
 struct Reading {
   int64_t place = 0;
   Box box;  ///< its batch axis has one image

@@ -14,7 +14,7 @@ constexpr int64_t kGlyphSide = GlyphImages::kSide;
 constexpr int64_t kPixels = kGlyphSide * kGlyphSide;
 constexpr uint8_t kGround = 128, kBright = 255;
 
-/// Is true where a pixel of a shape is bright, row by row.
+/// Says where pixels of a shape are bright, row by row.
 using Weave = std::array<bool, kPixels>;
 
 struct Glyph {

@@ -62,7 +62,7 @@ class Loader : public BatchSource {
   const std::vector<int64_t>& left_out() const { return left_out_; }
 
  private:
-  /// Is a box of a coming step.
+  /// Ahead is a box of a coming step.
   struct Ahead {
     Position step;
     Reading reading;

@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// Is a handwritten digit: 0 is background, 255 is ink.
+/// Digit is a handwritten digit: 0 is background, 255 is ink.
 struct Digit {
   static constexpr int64_t kSide = 28;
   std::array<uint8_t, kSide * kSide> pixels;

@@ -22,7 +22,7 @@ class Draw {
   uint64_t counter_ = 0;
 };
 
-/// Is the upper left pixel of a square on a canvas.
+/// Corner is the upper left pixel of a square on a canvas.
 struct Corner {
   int64_t row = 0, column = 0;
 };

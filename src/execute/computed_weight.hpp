@@ -14,10 +14,10 @@ namespace mpi4dl {
 /// type of the parameters.
 at::Tensor evaluate(const Formula& formula, const std::map<std::string, at::Tensor>& parameters);
 
-/// Is a weight that is computed from parameters, in memory of its own: once a step, before the
-/// first forward. Backward adds up its gradient as it does that of a parameter; when that is
-/// complete, it goes back through the formula into the gradients of the parameters. All of that is
-/// done in the wide type, from the values that the parameters have in theirs.
+/// ComputedWeight is a weight that is computed from parameters, in memory of its own: once a step,
+/// before the first forward. Backward adds up its gradient as it does that of a parameter; when
+/// that is complete, the backward of the formula makes the gradients of the parameters of it. All
+/// of that is done in the wide type, from the values that the parameters have in theirs.
 class ComputedWeight {
  public:
   /// Names a parameter, its values and the sum of its gradients, undefined where it is frozen.

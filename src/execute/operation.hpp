@@ -34,8 +34,8 @@ struct RunContext {
   const Communicator* tiles = nullptr;
 };
 
-/// Is one operator on this rank's box: what it reads, with margins but without padding, and what it
-/// must compute. Boxes are in global coordinates; a rank may have nothing to compute.
+/// TileRun is one operator on this rank's box: what it reads, with margins but without padding, and
+/// what it must compute. Boxes are in global coordinates; a rank may have nothing to compute.
 struct TileRun {
   const RunContext& context;
   const Graph& graph;

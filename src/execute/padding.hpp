@@ -26,7 +26,7 @@ Padding padding_around(const Box& patch, const Box& outputs, const std::vector<W
 /// Returns the input with `value` around it.
 at::Tensor pad(const at::Tensor& input, const Padding& padding, double value);
 
-/// Is the inverse on a gradient: returns the part without the frame.
+/// Inverts pad on a gradient: returns the part without the frame.
 at::Tensor unpad(const at::Tensor& gradient, const Padding& padding);
 
 /// Writes zeros where a patch lies outside the image.

@@ -87,7 +87,7 @@ class Parameters {
   std::map<std::string, at::Tensor> frozen() const { return of_kind(ParameterKind::frozen); }
 
  private:
-  /// Is a parameter of one or more nodes.
+  /// Entry is a parameter of one or more nodes.
   struct Entry {
     Parameter parameter;
     int node = 0;                     // the first that has it
@@ -108,7 +108,7 @@ class Parameters {
   std::vector<int> nodes_;
   c10::ScalarType type_;
   std::shared_ptr<const Backend> backend_;
-  /// Is a computed weight of one or more nodes.
+  /// Computed is a computed weight of one or more nodes.
   struct Computed {
     int node;                     // the first that has it
     std::vector<size_t> entries;  // those of its parameters

@@ -7,8 +7,8 @@
 
 namespace mpi4dl {
 
-/// Is a value whose readers have it on their tapes, but not its memory: that is freed, and there
-/// again once the value is made again.
+/// RematerialisedValue is a value whose readers have it on their tapes, but not its memory: that is
+/// freed, and there again once the value is made again.
 class RematerialisedValue {
  public:
   /// `make` writes the box `computed` once more. Of the rest, the padding is zero, and what came

@@ -36,7 +36,7 @@ class StageExecutor {
   StageExecutor(const StagePlan& plan, const Communicator& stage, BatchNormScope scope,
                 std::optional<Communicator> replicas = std::nullopt, bool recompute = false);
 
-  /// Is one batch on its way: forward keeps what backward needs, if one will follow.
+  /// Batch is one batch on its way: forward keeps what backward needs, if one will follow.
   class Batch {
    public:
     explicit Batch(const StageExecutor& executor, Parameters& parameters, RunContext context);

@@ -11,7 +11,7 @@
 
 namespace mpi4dl {
 
-/// Is a tensor's place: one interval per axis of a global tensor.
+/// Box is a tensor's place: one interval per axis of a global tensor.
 ///
 /// Axes are N, C, then the spatial ones, [D,] H, W. Two axes (N, C) describe values without
 /// spatial extent, four an image, five a volume.

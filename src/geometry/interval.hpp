@@ -5,7 +5,7 @@
 
 namespace mpi4dl {
 
-/// Is a half-open range [begin, end) along one axis of a global tensor.
+/// Interval is a half-open range [begin, end) along one axis of a global tensor.
 struct Interval {
   int64_t begin = 0;
   int64_t end = 0;

@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// Is what one rank exchanges with one peer: a single message that carries all these boxes in
+/// Route is what one rank exchanges with one peer: a single message that carries all these boxes in
 /// order.
 struct Route {
   int peer = 0;

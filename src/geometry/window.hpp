@@ -6,7 +6,7 @@
 
 namespace mpi4dl {
 
-/// Is the window of a convolution or pooling layer along one axis.
+/// Window is the window of a convolution or pooling layer along one axis.
 ///
 ///     output o reads inputs  o*stride - padding + {0, 1, ..., kernel-1} * dilation
 struct Window {

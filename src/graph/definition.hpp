@@ -70,7 +70,7 @@ struct Rows {
   int64_t length = 0;  ///< of the input along that axis
 };
 
-/// Is a part of a node's work: so many positions of its result.
+/// NodeWork is a part of a node's work: so many positions of its result.
 struct NodeWork {
   const Shape& input;  ///< of the first input
   const Shape& result;
@@ -148,7 +148,7 @@ Word(std::string_view, E) -> Word<E>;
 template <typename E>
 constexpr std::array<Word<E>, 0> kWords{};
 
-/// Is true where an option is none of a few values, or these are listed.
+/// kWritable is true where an option is none of a few values, or these are listed.
 template <typename T>
 constexpr bool kWritable = true;
 template <typename E>
@@ -166,19 +166,19 @@ struct AnyValue {
   operator T() const;
 };
 
-/// Is true where a struct has at least so many members.
+/// Returns whether a struct has at least so many members.
 template <typename Op, size_t... index>
 constexpr bool has_members(std::index_sequence<index...> /*count*/) {
   return requires { Op{(static_cast<void>(index), AnyValue{})...}; };
 }
 
-/// Is true of an operator that names all of its options.
+/// NamesItsFields is true of an operator that names all of its options.
 template <typename Op>
 concept NamesItsFields =
     has_members<Op>(std::make_index_sequence<std::tuple_size_v<decltype(Op::kFields)>>()) &&
     !has_members<Op>(std::make_index_sequence<std::tuple_size_v<decltype(Op::kFields)> + 1>());
 
-/// Is true of an operator whose options can all be written as text.
+/// HasWords is true of an operator whose options can all be written as text.
 template <typename Op>
 concept HasWords = all_writable<Op>(Op::kFields);
 
@@ -192,30 +192,32 @@ concept HasKernel = requires(const Op& op) {
   { op.kernel } -> std::same_as<const Extents&>;
 };
 
-/// Is true of an operator whose members are those of the window that it says to have.
+/// HasItsWindow is true of an operator whose members are those of the window that it says to have.
 template <typename Op>
 concept HasItsWindow =
     HasKernel<Op> == (Op::kProperties.window != WindowRule::none) &&
     Windowed<Op> == (HasKernel<Op> && Op::kProperties.window != WindowRule::transposed);
 
-/// Is true of an operator that joins in everywhere if tiles contribute to its result: who has no
-/// part of that must still send, receive or reduce.
+/// PoolsTogether is true of an operator that joins in everywhere if tiles contribute to its result:
+/// who has no part of that must still send, receive or reduce.
 template <typename Op>
 concept PoolsTogether =
     Op::kProperties.pooling == Pooling::none || static_cast<bool>(Op::kProperties.collective);
 
 template <typename Op>
-concept OperatorDefinition = requires(const Op& op, const Shapes& inputs, const Rows& rows,
-                                      const NodeWork& work, const TilePlacement& place) {
-  { Op::kName } -> std::convertible_to<std::string_view>;
-  { Op::kProperties } -> std::convertible_to<const Properties&>;
-  { op.result(inputs) } -> std::same_as<Shape>;
-  { op.need(rows) } -> std::same_as<Interval>;
-  { op.parameters(inputs) } -> std::same_as<std::vector<Parameter>>;
-  { op.flops(work) } -> std::same_as<int64_t>;
-  { op.forward_memory(place) } -> std::same_as<ForwardMemory>;
-  { op.backward_memory(place) } -> std::same_as<BackwardMemory>;
-} && HasItsWindow<Op> && PoolsTogether<Op> && NamesItsFields<Op> && HasWords<Op>;
+concept OperatorDefinition =
+    requires(const Op& op, const Shapes& inputs, const Rows& rows, const NodeWork& work,
+             const TilePlacement& place) {
+      { Op::kName } -> std::convertible_to<std::string_view>;
+      { Op::kProperties } -> std::convertible_to<const Properties&>;
+      { op.result(inputs) } -> std::same_as<Shape>;
+      { op.need(rows) } -> std::same_as<Interval>;
+      { op.parameters(inputs) } -> std::same_as<std::vector<Parameter>>;
+      { op.flops(work) } -> std::same_as<int64_t>;
+      { op.forward_memory(place) } -> std::same_as<ForwardMemory>;
+      { op.backward_memory(place) } -> std::same_as<BackwardMemory>;
+    } &&
+    HasItsWindow<Op> && PoolsTogether<Op> && NamesItsFields<Op> && HasWords<Op>;
 
 // What several definitions share.
 

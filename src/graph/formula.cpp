@@ -9,7 +9,7 @@
 namespace mpi4dl {
 namespace {
 
-/// Is more than any formula has that somebody wrote: from a file may come one that doubles itself.
+/// No formula that somebody wrote has so many steps; from a file may come one that doubles itself.
 constexpr int kMostSteps = 100;
 constexpr size_t kMostAxes = 8;
 constexpr double kLargestWeight = 0x1p40;

@@ -54,8 +54,8 @@ FormulaArguments arguments_of(FormulaFunction function);
 
 /// Computes a weight from parameters, and from nothing else: weight norm, weight standardisation
 /// and their like. Images have no part in it, so every rank that has the parameters computes it
-/// itself, once a step, and the gradient of the weight goes back through it once a step: it is
-/// linear in that gradient, so tiles, replicas and micro-batches may be summed up before or after.
+/// itself, once a step, and its backward runs once a step: that is linear in the gradient of the
+/// weight, so tiles, replicas and micro-batches may be summed up before or after.
 ///
 ///     multiply(v, divide(g, norm(v, 1x2x3)))                    of torch.nn.utils.weight_norm
 ///     multiply(standardise(w, 1x2x3, 1e-5), multiply(gain, 0.1))     of timm's ScaledStdConv2d
@@ -87,7 +87,7 @@ void each_parameter(const Formula& formula,
 /// Returns whether the gradient of the result is wanted: one of its parameters is trained.
 bool is_trained(const Formula& formula);
 
-/// Counts the elements of all results on the way, which exist at once when the gradient goes back.
+/// Counts the elements of all results on the way, which exist at once during backward.
 int64_t elements_on_the_way(const Formula& formula);
 
 }  // namespace mpi4dl

@@ -30,7 +30,7 @@ struct Node {
   std::vector<Parameter> parameters = {};
 };
 
-/// Is a model as a graph of operators, written once and for any layout.
+/// Graph is a model as a graph of operators, written once and for any layout.
 ///
 ///     Graph graph({.channels = 3, .space = {512, 512}});
 ///     graph.begin_cell("stem");

@@ -22,8 +22,8 @@ struct ParameterChoice {
   void freeze(const std::function<bool(const std::string& name)>& wanted);
 };
 
-/// Is what a node gives its operator as a parameter: one of the graph's, or what is computed from
-/// such, which is trained where one of them is and has no name of its own.
+/// NodeWeight is what a node gives its operator as a parameter: one of the graph's, or what is
+/// computed from such, which is trained where one of them is and has no name of its own.
 struct NodeWeight {
   Parameter parameter;  ///< as the operator lists it
   std::optional<Formula> formula = {};

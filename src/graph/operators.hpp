@@ -42,7 +42,7 @@ namespace mpi4dl {
 template <OperatorDefinition... Ops>
 using OperatorList = std::variant<Ops...>;
 
-/// Is any of the operators. Nothing in them knows of ranks, tiles or halos.
+/// An Operator is any of these. Nothing in them knows of ranks, tiles or halos.
 using Operator =
     OperatorList<Input, Convolution, TransposedConvolution, BatchNorm, GroupNorm, Relu, MaxPool,
                  AvgPool, GlobalAvgPool, Resize, Add, Concat, Flatten, Linear, Dropout, Identity,
@@ -70,8 +70,8 @@ Interval needed_rows(const Operator& op, const Rows& rows);
 std::vector<Window> windows(const Operator& op, int spatial_axes);
 
 std::vector<Parameter> parameters(const Operator& op, const Shapes& inputs);
-/// Is more floating-point operations than any image takes, of a node and of all together, and few
-/// enough to be counted.
+/// No image takes so many floating-point operations, of a node and of all together; they can still
+/// be counted.
 constexpr double kMostOperations = 0x1p61;
 
 /// Counts the floating-point operations of forward; a multiply-add counts as two. Biases,

@@ -25,7 +25,7 @@ int64_t nearest_input(const Resampling& axis, int64_t output) {
   return std::min(static_cast<int64_t>(std::floor(position)), axis.inputs - 1);
 }
 
-/// Is a place between two inputs.
+/// Between is a place between two inputs.
 template <typename T>
 struct Between {
   int64_t below;

@@ -21,10 +21,10 @@ inline constexpr std::array kWords<Interpolation>{
 /// tens of thousands of pixels, another order of the same operations moves them by percents of a
 /// pixel. Positions count from the image's first pixel, so tiles agree.
 struct Resampling {
-  /// Is the type of positions: that of the pixels, or float32 for half types. Nearest ones are
+  /// Names the type of positions: that of the pixels, or float32 for half types. Nearest ones are
   /// always computed in float32.
   enum class Precision { single, twofold };
-  /// Is what one output is mixed from, in the order of the inputs; some may be the same.
+  /// Mixture is what one output is mixed from, in the order of the inputs; some may be the same.
   struct Mixture {
     std::array<int64_t, 4> inputs;
     std::array<double, 4> weights;

@@ -9,8 +9,8 @@ namespace mpi4dl {
 /// Holds a number per spatial axis, [D,] H, W.
 using Extents = std::vector<int64_t>;
 
-/// Is the shape of a value without its batch axis; it has no spatial axes after flatten or global
-/// pooling.
+/// Shape is the shape of a value without its batch axis; it has no spatial axes after flatten or
+/// global pooling.
 struct Shape {
   int64_t channels = 0;
   Extents space;

@@ -14,8 +14,8 @@ constexpr int64_t kMostParts = 10'000;
 /// were stacked; nothing where the axis is something else.
 std::vector<View> parts_along(Translation& call, const View& view, size_t axis);
 
-/// Adds the parts of a value along such an axis, which is gone or one long afterwards; nothing where
-/// the axis is something else.
+/// Adds the parts of a value along such an axis, which is gone or one long afterwards; nothing
+/// where the axis is something else.
 std::optional<View> sum_along(Translation& call, const View& view, size_t axis, bool keep_axis);
 
 /// Puts values one after the other along a new axis, and is the inverse.

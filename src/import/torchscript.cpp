@@ -37,8 +37,7 @@ std::vector<std::string> environment() {
 
 /// Returns a sentence of the other process without what a terminal would take for a command.
 std::string sentence(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' && c != '\n'; }, '?');
   return text.substr(0, kLongestSentence);
 }
 

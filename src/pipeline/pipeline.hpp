@@ -12,8 +12,8 @@
 
 namespace mpi4dl {
 
-/// Is called during the last backward of a step, when the gradients of a cell are complete on this
-/// rank: their sum over ranks can start while earlier cells still compute.
+/// The last backward of a step calls it when the gradients of a cell are complete on this rank:
+/// their sum over ranks can start while earlier cells still compute.
 using GradientsReady = std::function<void(int stage, int cell)>;
 
 /// Runs any schedule on this rank's stages, one for each direction.

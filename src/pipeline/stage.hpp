@@ -30,8 +30,8 @@ struct StepContext {
   std::optional<int>* first_bad_cell = nullptr;
 };
 
-/// Is this rank's part of one stage in one direction: it receives what earlier stages made, runs
-/// its cells, and sends on what later ones read; and the same way back with gradients.
+/// Stage is this rank's part of one stage in one direction: it receives what earlier stages made,
+/// runs its cells, and sends on what later ones read; and the same way back with gradients.
 ///
 /// Receives are posted ahead, by the expect functions. Sends are not waited for: a value stays
 /// where it is until its reader has it.
@@ -59,7 +59,7 @@ class Stage {
   void finish_sending();
 
  private:
-  /// Is the way of a value from or to another stage.
+  /// Link is the way of a value from or to another stage.
   struct Link {
     int value;
     std::unique_ptr<Redistribution> way;

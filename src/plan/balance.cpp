@@ -11,7 +11,7 @@
 namespace mpi4dl {
 namespace {
 
-/// Is the extent of values without pixels, whose work is too small to count apart.
+/// Stands for the extent of values without pixels, whose work is too small to count apart.
 constexpr int64_t kAnyNumber = std::numeric_limits<int64_t>::max();
 
 void check_enough_cells(const Graph& graph, size_t stages) {

@@ -13,7 +13,7 @@
 namespace mpi4dl {
 namespace {
 
-/// Is one reference to a storage, or to a part of it with gaps between its rows.
+/// Held is one reference to a storage, or to a part of it with gaps between its rows.
 struct Held {
   std::shared_ptr<Storage> storage;
   bool gaps = false;

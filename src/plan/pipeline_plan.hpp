@@ -8,8 +8,8 @@
 
 namespace mpi4dl {
 
-/// Is a value that one stage makes and a later one reads. Where several stages read it, each has a
-/// transfer of its own from the maker, over any number of stages in between.
+/// Transfer is a value that one stage makes and a later one reads. Where several stages read it,
+/// each has a transfer of its own from the maker, over any number of stages in between.
 struct Transfer {
   int value = 0;
   int from = 0, to = 0;  ///< stages

@@ -11,7 +11,7 @@ struct Readers {
   int all = 0, local = 0, extended = 0;
 };
 
-/// Is a run of cells that recompute runs again at once, before its backward.
+/// Segment is a run of cells that recompute runs again at once, before its backward.
 struct Segment {
   std::vector<int> nodes;
   /// Lists values of earlier segments that no segment before this one reads: after its backward

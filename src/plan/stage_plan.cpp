@@ -20,7 +20,7 @@ int64_t pixels(const Box& box) {
   return product;
 }
 
-/// Is one axis of an operator whose input has this length along it.
+/// Axis is one axis of an operator whose input has this length along it.
 struct Axis {
   const Operator& op;
   int number;

@@ -20,7 +20,7 @@ struct HaloDesign {
   int fused_layers = 1;
 };
 
-/// Is a run of cells, [first, last).
+/// CellRange is a run of cells, [first, last).
 struct CellRange {
   int first = 0;
   int last = 0;
@@ -33,15 +33,15 @@ struct Edge {
 
 /// Says where one value of the graph lives on each rank of the stage.
 struct ValuePlan {
-  /// Is true of a value in one place, the first tile of each batch part: one without spatial
+  /// Says whether the value is in one place, the first tile of each batch part: one without spatial
   /// extent, or a map with fewer rows or columns than the grid.
   bool joined = false;
   std::vector<Box> owned;     ///< a partition of the value
   std::vector<Box> computed;  ///< what each rank computes (or, of a stage input, is given)
   /// Says what operators read after an exchange; empty where there is none. Owners fill it.
   std::vector<Box> extended;
-  /// Is the halo buffer: `extended`, and around it the zero padding that convolutions read outside
-  /// the image.
+  /// Has the place of the halo buffer: `extended`, and around it the zero padding that convolutions
+  /// read outside the image.
   std::vector<Box> padded;
   /// Says whether anybody reads what was computed, rather than what was exchanged.
   bool read_locally = false;
@@ -51,10 +51,10 @@ struct ValuePlan {
   std::vector<int> fused;
   /// Lists what the group reads: the inputs of its first node, then the residual.
   std::vector<Edge> reads;
-  /// Is true of a value in between, which has no memory of its own.
+  /// Says whether it is a value in between, which has no memory of its own.
   bool fused_into_consumer = false;
-  /// Is true of a batch norm's ReLU that only convolutions read: they need it again backward, where
-  /// it is rematerialised from the batch norm's input, instead of being kept.
+  /// Says whether it is a batch norm's ReLU that only convolutions read: they need it again
+  /// backward, where it is rematerialised from the batch norm's input, instead of being kept.
   bool rematerialised = false;
 
   bool exchanged() const { return !extended.empty(); }

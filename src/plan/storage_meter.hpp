@@ -20,7 +20,7 @@ struct Meters {
   Meter all, ordinary, shared;
 };
 
-/// Is a piece of memory, freed with its last reference, as a tensor's storage is.
+/// Storage is a piece of memory, freed with its last reference, as a tensor's storage is.
 class Storage {
  public:
   Storage(Meter& all, Meter& allocator, int64_t bytes)

@@ -10,7 +10,7 @@
 
 namespace mpi4dl {
 
-/// Is a change of flags that brings every rank under a limit.
+/// Remedy is a change of flags that brings every rank under a limit.
 struct Remedy {
   std::string flags;  ///< what to give, or to leave out
   std::string price;  ///< what it costs instead

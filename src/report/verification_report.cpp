@@ -13,13 +13,13 @@ nlohmann::ordered_json verification_report(const StepResult& result, const StepR
                                            const Usage& used, const std::optional<Usage>& planned,
                                            double tolerance) {
   const Comparison comparison = compare(result, expected);
-  const bool equal = comparison.max_relative_error <= tolerance && result.holders_agree;
+  const bool equal = comparison.max_relative_error <= tolerance && result.replicas_agree;
   nlohmann::ordered_json report{{"equal", equal},
                                 {"loss", result.loss},
                                 {"loss_one_rank", expected.loss},
                                 {"max_relative_error", comparison.max_relative_error},
                                 {"worst", comparison.worst},
-                                {"holders_agree", result.holders_agree},
+                                {"replicas_agree", result.replicas_agree},
                                 {"tolerance", tolerance},
                                 {"messages", used.messages},
                                 {"bytes", used.bytes},
@@ -51,7 +51,7 @@ void print_verification(const std::string& title, const nlohmann::ordered_json& 
   const auto worst = report["worst"].get<std::string>();
   fmt::print("  max relative error   {:.3g}{}{}\n", value("max_relative_error"),
              worst.empty() ? "" : ", in the ", worst);
-  if (!report["holders_agree"].get<bool>())
+  if (!report["replicas_agree"].get<bool>())
     fmt::print("  ranks that hold the same parameters have different values of them\n");
   fmt::print("{}: tolerance {:g}\n",
              report["equal"].get<bool>() ? "equal to one rank" : "NOT EQUAL", value("tolerance"));

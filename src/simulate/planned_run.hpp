@@ -7,7 +7,8 @@
 
 namespace mpi4dl {
 
-/// Is a dry run of training: who would run what, and in how much memory, by arithmetic alone.
+/// PlannedRun is a dry run of training: who would run what, and in how much memory, by arithmetic
+/// alone.
 struct PlannedRun {
   /// Throws UsageError where model, layout and batch do not fit each other.
   PlannedRun(const Graph& graph, Layout layout, std::vector<CellRange> cells,

@@ -5,7 +5,7 @@
 
 namespace mpi4dl {
 
-/// Is one thing a rank does for one micro-batch: it runs its stage forward or backward.
+/// Action is one thing a rank does for one micro-batch: it runs its stage forward or backward.
 struct Action {
   enum class Kind { forward, backward };
   Kind kind = Kind::forward;
@@ -40,9 +40,9 @@ Schedule gpipe(const PipelineShape& shape, int stage);
 /// but stage s keeps at most stages - s micro-batches alive.
 Schedule one_f_one_b(const PipelineShape& shape, int stage);
 
-/// Is GEMS-MASTER: `times` batches of `micro_batches` each go through the model alternately in
-/// direction 0 and 1; each batch's backward ends before the next one's forward begins, so the
-/// activations of one batch are alive at a time. The same for every rank.
+/// Returns GEMS-MASTER's: `times` batches of `micro_batches` each go through the model alternately
+/// in direction 0 and 1; each batch's backward ends before the next one's forward begins, so the
+/// activations of one batch are alive at a time. It is the same for every rank.
 Schedule gems(int times, int micro_batches);
 
 /// Returns the forwards of a schedule alone, in order.

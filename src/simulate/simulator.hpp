@@ -14,7 +14,7 @@ struct StageCost {
   double backward = 2;
 };
 
-/// Is what a simulated schedule came to.
+/// Simulation is what a simulated schedule came to.
 struct Simulation {
   struct Span {
     int rank;

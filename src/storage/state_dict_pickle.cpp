@@ -19,7 +19,7 @@ struct Item;
 /// Points to what the machine owns. Lists may hold each other, and hold each other in circles.
 using Ref = Item*;
 
-/// Is a value of Python, as far as a state_dict needs it.
+/// Item is a value of Python, as far as a state_dict needs it.
 struct Item {
   enum class Kind { other, mark, integer, text, sequence, dict, name, storage, tensor };
   Kind kind = Kind::other;
@@ -38,7 +38,7 @@ const Item& expect(Ref item, Item::Kind kind) {
 /// Returns a text that is the name of something: values that share one have a copy each.
 const std::string& name_in(Ref item) {
   const std::string& text = expect(item, Item::Kind::text).text;
-  ensure(text.size() <= kLongestRecord, "it has a name of {} letters", text.size());
+  ensure(text.size() <= kLongestRecord, "it has a name of {} characters", text.size());
   return text;
 }
 
@@ -67,7 +67,8 @@ c10::ScalarType type_of_storage(const std::string& name) {
   return found->second;
 }
 
-/// Is the stack machine that a pickle is a program for. What it returns lives as long as it does.
+/// Machine is the stack machine that a pickle is a program for. What it returns lives as long as it
+/// does.
 class Machine {
  public:
   explicit Machine(std::string_view program) : rest_(program) {}

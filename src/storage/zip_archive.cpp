@@ -102,7 +102,7 @@ Directory find_directory(const std::string& path, int64_t begin, int64_t bytes) 
   return directory;
 }
 
-/// Is an entry as the directory has it.
+/// ListedEntry is an entry as the directory has it.
 struct ListedEntry {
   std::string name;
   uint64_t stored = 0, bytes = 0, header = 0;

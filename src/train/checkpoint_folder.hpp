@@ -7,7 +7,8 @@
 
 namespace mpi4dl {
 
-/// Is the folder in which a run keeps its checkpoints, each in a folder named by its step.
+/// CheckpointFolder is the folder in which a run keeps its checkpoints, each in a folder named by
+/// its step.
 ///
 /// A new one is written under another name and gets its own when it is complete and on the disk;
 /// only then older ones may go. So whatever happens, those that were there are still whole.

@@ -11,7 +11,7 @@
 
 namespace mpi4dl {
 
-/// Is a graph, and what belongs to it where it came from a file.
+/// Model is a graph, and what belongs to it where it came from a file.
 struct Model {
   std::string name;  ///< of a model that comes with mpi4dl, or the file
   Graph graph;

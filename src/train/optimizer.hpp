@@ -37,7 +37,7 @@ class Optimizer {
   void restore(int64_t step);
 
  private:
-  /// Is a run of parameters, one after the other in memory, that learn alike.
+  /// Group is a run of parameters, one after the other in memory, that learn alike.
   struct Group {
     Interval range;
     double rate_factor = 1, weight_decay = 0;

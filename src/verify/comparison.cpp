@@ -35,7 +35,8 @@ double scale_of(double norm, double whole) {
 }
 
 /// Returns what the error of a statistic is measured by. A mean that is nothing beside the standard
-/// deviation is a true zero, such as that of a 1x1 convolution that reads a batch norm without bias.
+/// deviation is a true zero, such as that of a 1x1 convolution that reads a batch norm without
+/// bias.
 double scale_of_statistic(const std::string& name, const TensorMap& statistics) {
   const double norm = length_of(statistics.at(name));
   const std::string mean = "running_mean";

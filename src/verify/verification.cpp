@@ -81,7 +81,7 @@ StepResult train(const Graph& graph, const Layout& layout, Work work,
   result.parameters = collect(ParameterKind::trained, &Parameters::trained);
   result.parameters.merge(collect(ParameterKind::frozen, &Parameters::frozen));
   result.statistics = collect(ParameterKind::statistic, &Parameters::statistics);
-  result.holders_agree = trainer.replicas_agree();
+  result.replicas_agree = trainer.replicas_agree();
   return result;
 }
 

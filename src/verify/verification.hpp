@@ -21,9 +21,9 @@ struct StepResult {
   double loss = 0;  ///< of the last step
   at::Tensor logits;
   std::map<std::string, at::Tensor> gradients, statistics, parameters;
-  bool holders_agree = true;  ///< every rank that holds a parameter has the same value, to the bit
-  Traffic sent;               ///< by this rank's exchanges, in all steps
-  int64_t peak_bytes = 0;     ///< of this rank's tensors in the last step
+  bool replicas_agree = true;  ///< every rank that holds a parameter has the same value, to the bit
+  Traffic sent;                ///< by this rank's exchanges, in all steps
+  int64_t peak_bytes = 0;      ///< of this rank's tensors in the last step
 };
 
 /// Trains in a layout. Collective over the world.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "base/expects.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -53,6 +54,16 @@ TEST(Strided, AddsAndClearsABoxAndNothingElse) {
       expected.view(columns).zero_();
       ASSERT_TRUE(at::equal(target.data, expected.data)) << channels << " channels of " << type;
     }
+}
+
+TEST(Strided, IsPromisedOneShapeAndType) {
+  if (!kChecked) GTEST_SKIP() << "promises are checked in Debug and sanitizer builds";
+  const Patch patch = patch_of(kWhole, at::zeros(kWhole.shape()));
+  const Patch other = patch_of(kWhole, at::zeros(kWhole.shape(), at::kDouble));
+  EXPECT_THROW(copy(strided(patch, kWhole), strided(patch, kColumns)), Error);
+  EXPECT_THROW(add(strided(patch, kWhole), strided(patch, kColumns)), Error);
+  EXPECT_THROW(copy(strided(patch, kWhole), strided(other, kWhole)), Error);
+  EXPECT_THROW(add(strided(patch, kWhole), strided(other, kWhole)), Error);
 }
 
 TEST(Strided, NamesABoxThatDoesNotLieInside) {

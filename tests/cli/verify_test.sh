@@ -77,7 +77,7 @@ some_combinations() {
 reports() {
   local key
   equal 4 "${v1[@]}" 8
-  for key in loss loss_one_rank max_relative_error worst holders_agree tolerance messages bytes; do
+  for key in loss loss_one_rank max_relative_error worst replicas_agree tolerance messages bytes; do
     expect_text "\"$key\": " "$result"
   done
   for key in "resnet, 78186 parameters" "stages 2x2" "max relative error" "equal to one rank"; do

@@ -28,8 +28,8 @@ bool is_there(const std::string& file) {
 std::vector<std::string> files_with(const std::string& values) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(import_file("")))
-    if (const std::string name = entry.path().filename(); name.ends_with(".pt") &&
-                                                          is_there(net_of(name) + values))
+    if (const std::string name = entry.path().filename();
+        name.ends_with(".pt") && is_there(net_of(name) + values))
       found.push_back(name);
   std::sort(found.begin(), found.end());
   return found;

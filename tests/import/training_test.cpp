@@ -29,9 +29,8 @@ TEST_P(ThreeSteps, GiveTheParametersOfPyTorch) {
   const SafetensorsFile expected(import_file(net + ".trained.safetensors"));
   const ImportedModel model =
       import_model(import_file(net + ".pt2"), {.image = testing::image_of(expected)});
-  const Comparison found =
-      testing::compare_training(model, stages(testing::world().size()), optimizer, expected,
-                                testing::world());
+  const Comparison found = testing::compare_training(model, stages(testing::world().size()),
+                                                     optimizer, expected, testing::world());
   EXPECT_LE(found.max_relative_error, kTolerance) << found.worst;
 }
 

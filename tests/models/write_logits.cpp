@@ -1,7 +1,7 @@
 // write_logits WEIGHTS OUT HEIGHT WIDTH [resnet VERSION DEPTH | amoebanet LAYERS FILTERS]: what the
-// model with these weights says of two images of noise, for a comparison with other programs. WEIGHTS
-// are a checkpoint that holds its model, where none is named. OUT is a safetensors file with "images"
-// and "logits".
+// model with these weights says of two images of noise, for a comparison with other programs.
+// WEIGHTS are a checkpoint that holds its model, where none is named. OUT is a safetensors file
+// with "images" and "logits".
 #include <ATen/ATen.h>
 
 #include <cstdio>

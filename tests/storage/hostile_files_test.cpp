@@ -123,7 +123,7 @@ TEST(HostileTorchFile, HasHugeCounts) {
                   tensor("0", std::vector<int64_t>(1000, 1), std::vector<int64_t>(1000, 1)))),
               "it has a tensor of 1000 axes");
   expect_says(failure_of_saved(state_dict(tensor(std::string(100'000, '0'), {4}, {1}))),
-              "it has a name of 100000 letters");
+              "it has a name of 100000 characters");
 }
 
 TEST(HostileTorchFile, HasTensorsThatDoNotLieInTheirStorage) {

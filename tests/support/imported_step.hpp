@@ -12,8 +12,8 @@ namespace mpi4dl::testing {
 /// values.
 Extents image_of(const SafetensorsFile& expected);
 
-/// Finds the name by which a file of expected values has a tensor of a model: the prefix, and its own
-/// name or one that its state_dict has. Null where it has none.
+/// Finds the name by which a file of expected values has a tensor of a model: the prefix, and its
+/// own name or one that its state_dict has. Null where it has none.
 const std::string* find_expected(const ImportedModel& model, const SafetensorsFile& expected,
                                  const std::string& prefix, const std::string& name);
 

@@ -98,11 +98,11 @@ Comparison compare_training(const ImportedModel& model, const std::vector<Grid>&
   TrainerOptions options = options_of(optimizer);
   options.cells = balance_cells(model.graph, layout.stages());
   const BatchShape shape{.batch = images.size(), .replicas = layout.replicas()};
-  Trainer trainer(model.graph, layout,
-                  share_work(layout, shape, ScheduleKind::gpipe, world.rank()), options, world);
-  load_weights(
-      "", {.name = "imported", .graph = model.graph, .own = true, .weights = model.weights},
-      trainer, world);
+  Trainer trainer(model.graph, layout, share_work(layout, shape, ScheduleKind::gpipe, world.rank()),
+                  options, world);
+  load_weights("",
+               {.name = "imported", .graph = model.graph, .own = true, .weights = model.weights},
+               trainer, world);
   for (int step = 0; step < kSteps; ++step) {
     SampleBatch batch = all_samples(images);
     trainer.step(batch);

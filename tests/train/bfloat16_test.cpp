@@ -35,8 +35,7 @@ void expect_as_exact_as_our_kernels(const ModelOptions& model) {
   const StepResult truth = train_alone(graph, options_of(graph, at::kDouble), alone);
   const StepResult kernels = train_alone(graph, options_of(graph, at::kBFloat16), alone);
   const Layout tiles(world().size(), {make_grid("square", world().size())});
-  const StepResult here =
-      train_in_layout(graph, tiles, options_of(graph, at::kBFloat16), world());
+  const StepResult here = train_in_layout(graph, tiles, options_of(graph, at::kBFloat16), world());
 
   constexpr double kRounding = 0x1p-8;  // of one product
   EXPECT_NEAR(here.loss, truth.loss, 2 * kRounding * truth.loss);

@@ -5,6 +5,9 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
+#include "backend/cpu/optimizer_update.hpp"
+#include "base/error.hpp"
+#include "base/expects.hpp"
 #include "support/world.hpp"
 
 namespace mpi4dl::testing {
@@ -144,6 +147,17 @@ TEST(Optimizer, KeepsTheDigitsThatBfloat16Lacks) {
   for (int step = 0; step < 100; ++step)
     fresh.step(1e-3, 1, update);  // each less than half a digit of 1
   EXPECT_NEAR(first.to(at::kFloat).max().item<double>(), 0.9, 0.005);
+}
+
+TEST(Optimizer, IsPromisedAGradientForEachValue) {
+  if (!kChecked) GTEST_SKIP() << "promises are checked in Debug and sanitizer builds";
+  const at::Tensor values = at::zeros({5}), few = at::zeros({4});
+  const at::Tensor apart = at::zeros({10}).slice(0, 0, 10, 2);  // not dense
+  EXPECT_NO_THROW(cpu::sgd({}, values, values, {}));
+  for (const at::Tensor& gradients : {few, apart, values.to(at::kDouble)})
+    EXPECT_THROW(cpu::sgd({}, values, gradients, {}), Error);
+  EXPECT_THROW(cpu::sgd({}, values, values, few), Error);
+  EXPECT_THROW(cpu::adam({}, values, values, values, few), Error);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ void check(int64_t count, bool spread) {
     const Scoped apart(memory, seed % 3 == 0 ? nullptr : memory);
     const StepResult result = train_in_layout(c.graph, c.layout, c.options, world());
     expect_planned_traffic(c, result.sent);
-    EXPECT_TRUE(result.holders_agree);
+    EXPECT_TRUE(result.replicas_agree);
     expect_frozen_unchanged(c, result);
     if (equals_one_rank(c, result, alone)) ++compared;
     if (failed_anywhere()) return;

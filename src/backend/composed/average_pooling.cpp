@@ -16,7 +16,7 @@ at::Tensor divisors(const PoolingTile::Axis& axis, bool include_pad,
   return include_pad ? end - begin : end.clamp_max(axis.length) - begin.clamp_min(0);
 }
 
-/// Is the pooling as libtorch takes it: a sum over windows of an input with zeros around it.
+/// Computes the pooling as libtorch takes it: a sum over windows of an input with zeros around it.
 struct Sum {
   static constexpr int64_t kDivisor = 1;
   std::vector<int64_t> kernel, stride, no_padding, frame;

@@ -5,7 +5,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Is a convolution as libtorch takes it: what it cannot pad by itself is around the input before.
+/// Holds a convolution as libtorch takes it: what it cannot pad by itself is around the input
+/// before.
 struct Arguments {
   std::vector<int64_t> stride, dilation, padding, no_output_padding;
   std::vector<int64_t> frame;  // from the last axis to the first: before and after; negative: cut
@@ -26,8 +27,8 @@ struct Arguments {
       after.push_back(end - length);
       // As many zeros on both sides make the same outputs, if they are not enough for another one.
       const int64_t unread = before.back() - after.back();
-      pads_itself = pads_itself && before.back() >= 0 && unread >= 0 && unread < window.stride &&
-                    length > 0;
+      pads_itself =
+          pads_itself && before.back() >= 0 && unread >= 0 && unread < window.stride && length > 0;
     }
     if (pads_itself) {
       padding = before;

@@ -19,17 +19,17 @@ namespace mpi4dl {
 /// for it.
 inline constexpr int64_t kAmxRows = 16, kAmxColumns = 16;
 
-/// Is the number of products that one instruction sums up (K).
+/// One instruction sums up so many products (K).
 inline constexpr int64_t kAmxDepth = 32;
 
-/// Is Microkernel::pack, with pairs of rows.
+/// Does what Microkernel::pack does, with pairs of rows.
 void pack_amx(const Matrix<void>& weights, int64_t width, void* to);
 
-/// Is Microkernel::run: taps read even numbers of channels.
+/// Does what Microkernel::run does; taps read even numbers of channels.
 void multiply_amx(const PanelProduct& product);
 
-/// Is a row of pixels of two images, as backward-weights reads them: of x all pixels of a channel,
-/// then those of the next; of g pairs of pixels, in each pair channel by channel.
+/// AmxPixelRow is a row of pixels of two images, as backward-weights reads them: of x all pixels of
+/// a channel, then those of the next; of g pairs of pixels, in each pair channel by channel.
 struct AmxPixelRow {
   const c10::BFloat16 *x, *g;
 };
@@ -48,7 +48,7 @@ struct AmxOuterProduct {
 };
 void add_outer_amx(const AmxOuterProduct& product);
 
-/// Is a row of pixels that lie `pitch` apart.
+/// PixelRow is a row of pixels that lie `pitch` apart.
 struct PixelRow {
   const c10::BFloat16* data;
   int64_t pitch, pixels, channels;

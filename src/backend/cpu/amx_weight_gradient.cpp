@@ -12,6 +12,7 @@
 #include "backend/cpu/tuning.hpp"
 #include "backend/cpu/weight_gradient.hpp"
 #include "base/error.hpp"
+#include "base/expects.hpp"
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
 
@@ -184,6 +185,10 @@ int64_t channels_at_once(const at::Tensor& x, const ImageWindows& windows) {
 void accumulate_weight_gradient_amx(const at::Tensor& x, const at::Tensor& dy,
                                     const ImageWindows& windows, const at::Tensor& sums,
                                     InstructionSet /*set*/) {
+  expects(fit(x, dy, windows, sums), "sums have the shape of the weight, x and dy as many images");
+  expects(sums.scalar_type() == at::kFloat && x.scalar_type() == at::kBFloat16 &&
+              dy.scalar_type() == at::kBFloat16,
+          "x, dy and sums have the types of the kernel");
   const at::Tensor whole = sums.permute({0, 2, 3, 1});
   ensure(whole.is_contiguous(), "the gradient of a weight must be channels-last");
   if (dy.numel() == 0 || x.numel() == 0) return;

@@ -24,7 +24,7 @@ struct Offsets {
   int64_t x, weight;  // from the first pixel and from the first channel of the weights
 };
 
-/// Is a run of pixels of one row with the same taps.
+/// Line is a run of pixels of one row with the same taps.
 template <typename Stored>
 struct Line {
   const Stored* x;

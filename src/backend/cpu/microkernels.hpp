@@ -51,7 +51,7 @@ struct PanelProduct {
   int64_t pixels;
 };
 
-/// Is a microkernel for forward and backward-data.
+/// Describes a microkernel for forward and backward-data.
 struct Microkernel {
   InstructionSet set;       ///< that it needs
   c10::ScalarType stored;   ///< type of residual and y, and of the images that x is read from
@@ -63,7 +63,7 @@ struct Microkernel {
   void (*run)(const PanelProduct& product);
 };
 
-/// Are pixels of two images, x_pitch and g_pitch apart.
+/// Holds pixels of two images, x_pitch and g_pitch apart.
 struct PixelPairs {
   const void *x, *g;
   int64_t pixels;
@@ -82,7 +82,7 @@ struct OuterProduct {
   int64_t sum_pitch;
 };
 
-/// Is a microkernel for backward-weights.
+/// Describes a microkernel for backward-weights.
 struct OuterMicrokernel {
   InstructionSet set;       ///< that it needs
   c10::ScalarType operand;  ///< type of x, g and sum

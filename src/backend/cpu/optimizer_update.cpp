@@ -7,6 +7,7 @@
 #include "backend/cpu/tuning.hpp"
 #include "backend/cpu/vectorised.hpp"
 #include "backend/precision.hpp"
+#include "base/expects.hpp"
 
 namespace mpi4dl::cpu {
 namespace {
@@ -21,9 +22,18 @@ void in_one_pass(const at::Tensor& values, const Update& update) {
   });
 }
 
+/// Returns true for vectors of as many elements, of one type, that are dense.
+bool alike(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.numel() == b.numel() && a.is_contiguous() &&
+         b.is_contiguous();
+}
+
 }  // namespace
 
 void add_scaled(const at::Tensor& sum, const at::Tensor& elements, double scale) {
+  expects(elements.scalar_type() == at::kDouble && elements.numel() == sum.numel(),
+          "there is a float64 for each sum");
+  expects(elements.is_contiguous() && sum.is_contiguous(), "vectors are dense");
   with_elements(sum, [&]<typename T>(T* to) {
     const double* from = elements.data_ptr<double>();
     for (int64_t i = 0; i < sum.numel(); ++i) to[i] += static_cast<T>(scale * from[i]);
@@ -32,6 +42,9 @@ void add_scaled(const at::Tensor& sum, const at::Tensor& elements, double scale)
 
 void update_running(const at::Tensor& running, const at::Tensor& sum, const at::Tensor& count,
                     double momentum) {
+  expects(alike(running, sum), "there is a sum for each running statistic");
+  expects(count.scalar_type() == running.scalar_type() && count.numel() == 1,
+          "the count is one number of their type");
   with_elements(running, [&]<typename T>(T* value) {
     const T* sums = sum.data_ptr<T>();
     const double measured = *count.data_ptr<T>();
@@ -42,6 +55,9 @@ void update_running(const at::Tensor& running, const at::Tensor& sum, const at::
 
 void sgd(const SgdStep& step, const at::Tensor& values, const at::Tensor& gradients,
          const at::Tensor& momentum_buffer) {
+  expects(alike(values, gradients), "there is a gradient for each value");
+  expects(!momentum_buffer.defined() || alike(values, momentum_buffer),
+          "there is a momentum for each value, or for none");
   in_one_pass(values, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();
     T* buffer = momentum_buffer.defined() ? momentum_buffer.data_ptr<T>() : nullptr;
@@ -58,6 +74,8 @@ void sgd(const SgdStep& step, const at::Tensor& values, const at::Tensor& gradie
 
 void adam(const AdamStep& step, const at::Tensor& values, const at::Tensor& gradients,
           const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq) {
+  expects(alike(values, gradients), "there is a gradient for each value");
+  expects(alike(values, exp_avg) && alike(values, exp_avg_sq), "there are moments for each value");
   const AdamFactors factors(step);
   in_one_pass(values, [&]<typename T>(T* value, int64_t begin, int64_t end) {
     const T* gradient = gradients.data_ptr<T>();

@@ -7,7 +7,7 @@
 
 namespace mpi4dl {
 
-/// Is a matrix whose elements lie anywhere: (row, column) at `data[row * row_stride + column *
+/// Views a matrix whose elements lie anywhere: (row, column) at `data[row * row_stride + column *
 /// column_stride]`.
 template <typename T>
 struct Matrix {
@@ -21,7 +21,7 @@ struct Matrix {
   }
 };
 
-/// Is a square of vectors that is transposed in registers.
+/// Square is a square of vectors that is transposed in registers.
 template <typename T, int bytes>
 struct Square {
   static constexpr int lanes = bytes / static_cast<int>(sizeof(T));

@@ -115,7 +115,7 @@ bool aligned(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) % alignof(T) == 0;
 }
 
-/// Is Microkernel::run.
+/// MultiplyTaps implements Microkernel::run.
 template <typename Tile, typename Stored>
 struct MultiplyTaps {
   using T = typename Tile::Element;
@@ -190,7 +190,7 @@ struct MultiplyTaps {
   }
 };
 
-/// Is Microkernel::pack.
+/// PackPanel implements Microkernel::pack.
 template <typename Tile>
 struct PackPanel {
   [[gnu::always_inline]] static void run(const Matrix<void>& weights, int64_t width, void* to) {
@@ -203,7 +203,7 @@ struct PackPanel {
   }
 };
 
-/// Is OuterMicrokernel::run.
+/// AddOuterProduct implements OuterMicrokernel::run.
 template <typename Tile>
 struct AddOuterProduct {
   using T = typename Tile::Element;

@@ -72,7 +72,7 @@ class RowReader {
   }
 
  private:
-  /// Is a cache line: vectors are read from a buffer that begins with one.
+  /// Line is a cache line: vectors are read from a buffer that begins with one.
   struct alignas(kCacheLine) Line {
     std::byte bytes[kCacheLine];
   };

@@ -85,7 +85,7 @@ class Panels {
   int64_t at_once_ = 0, first_ = 0;
 };
 
-/// Are rows of one image that are computed through the same taps.
+/// Holds rows of one image that are computed through the same taps.
 struct RowPiece {
   int64_t image;
   const TapRun* rows;

@@ -8,14 +8,14 @@
 
 namespace mpi4dl {
 
-/// Is one tap of a window, and the position that it reads.
+/// Tap is one tap of a window, and the position that it reads.
 struct Tap {
   int64_t index, from;
 };
 
-/// Are positions first, first + step, ... along one axis that are computed through the same taps,
-/// each from inputs `input_stride` further on than the one before. What lies outside the image is
-/// zero, so it has no taps: near the border runs have fewer.
+/// Holds the positions first, first + step, ... along one axis that are computed through the same
+/// taps, each from inputs `input_stride` further on than the one before. What lies outside the
+/// image is zero, so it has no taps: near the border runs have fewer.
 struct TapRun {
   int64_t first, step, count, input_stride;
   std::vector<Tap> taps;  // of the first position, in the order of what they read or backwards

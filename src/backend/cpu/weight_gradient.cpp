@@ -13,6 +13,7 @@
 #include "backend/cpu/row_reader.hpp"
 #include "backend/cpu/tuning.hpp"
 #include "base/error.hpp"
+#include "base/expects.hpp"
 #include "base/rounding.hpp"
 #include "geometry/interval.hpp"
 
@@ -185,6 +186,11 @@ class WeightGradient {
 template <typename T, typename Stored = T>
 void accumulate(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
                 const at::Tensor& sums, InstructionSet set) {
+  expects(fit(x, dy, windows, sums), "sums have the shape of the weight, x and dy as many images");
+  expects(sums.scalar_type() == c10::CppTypeToScalarType<T>::value &&
+              x.scalar_type() == c10::CppTypeToScalarType<Stored>::value &&
+              dy.scalar_type() == x.scalar_type(),
+          "x, dy and sums have the types of the kernel");
   ensure(sums.is_contiguous(at::MemoryFormat::ChannelsLast),
          "the gradient of a weight must be channels-last");
   const int64_t grain = rows_per_thread(sums.numel() * dy.size(3));

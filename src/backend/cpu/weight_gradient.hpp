@@ -7,8 +7,8 @@
 
 namespace mpi4dl {
 
-/// Is a way to compute backward-weights: sums over pixels of gradients times what their taps have
-/// read.
+/// WeightGradientKernel is a way to compute backward-weights: sums over pixels of gradients times
+/// what their taps have read.
 struct WeightGradientKernel {
   InstructionSet set;      ///< that it needs
   c10::ScalarType stored;  ///< type of x and dy
@@ -17,11 +17,19 @@ struct WeightGradientKernel {
                      const at::Tensor& sums, InstructionSet set);
 };
 
+/// Returns true where sums have a row of filters for each channel of dy, over all channels of x:
+/// what every kernel is promised.
+inline bool fit(const at::Tensor& x, const at::Tensor& dy, const ImageWindows& windows,
+                const at::Tensor& sums) {
+  return x.size(0) == dy.size(0) && sums.size(0) == dy.size(1) && sums.size(1) == x.size(1) &&
+         sums.size(2) == windows[0].kernel && sums.size(3) == windows[1].kernel;
+}
+
 /// Chooses the kernel for images of this type that needs the largest set, at most `set`.
 const WeightGradientKernel& choose_weight_gradient_kernel(c10::ScalarType stored,
                                                           InstructionSet set);
 
-/// Is the kernel for AMX (amx_weight_gradient.cpp), for images of bfloat16.
+/// Accumulates by AMX (amx_weight_gradient.cpp), for images of bfloat16.
 void accumulate_weight_gradient_amx(const at::Tensor& x, const at::Tensor& dy,
                                     const ImageWindows& windows, const at::Tensor& sums,
                                     InstructionSet set);

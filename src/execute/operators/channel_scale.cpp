@@ -7,8 +7,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Is a batch norm's map whose mean is 0 and whose variance is 1, whatever the pixels are: so the
-/// sums of dy * xhat are those of dy * x.
+/// ChannelScaleTape is a batch norm's map whose mean is 0 and whose variance is 1, whatever the
+/// pixels are: so the sums of dy * xhat are those of dy * x.
 class ChannelScaleTape : public Tape {
  public:
   ChannelScaleTape(const ChannelScale& op, const TileRun& run)

@@ -9,8 +9,8 @@
 namespace mpi4dl {
 namespace {
 
-/// Is a convolution of a tile, whose outputs may be computed part by part while a halo is on its
-/// way.
+/// ConvolutionTape is a convolution of a tile, whose outputs may be computed part by part while a
+/// halo is on its way.
 class ConvolutionTape : public Tape {
  public:
   /// The input has `frame` around it. If it `travels`, others wait for its gradient, so that comes

@@ -30,7 +30,7 @@ TileResult run_constant(const Pad& op, const TileRun& run) {
       [frame](const at::Tensor& gradient) { return Gradients{{unpad(gradient, frame)}, {}}; });
 }
 
-/// Is an axis on which a tile reads rows twice, or in another order.
+/// Mirror is an axis on which a tile reads rows twice, or in another order.
 struct Mirror {
   int64_t axis, length;
   at::Tensor rows;  ///< of the patch, that the outputs are

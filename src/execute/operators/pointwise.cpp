@@ -7,18 +7,19 @@
 namespace mpi4dl {
 namespace {
 
-/// Is for what libtorch has no kernels for half types of, on the host.
+/// Returns the values of a half type in the wide one, for what libtorch has no kernels for on the
+/// host.
 at::Tensor wide(const at::Tensor& x) {
   return x.to(wide_type(x.scalar_type()));
 }
 
-/// Holds the numbers of scale * x, or scale * alpha * (exp(input_scale * x) - 1) where that is
+/// Holds the factors of scale * x, or scale * alpha * (exp(input_scale * x) - 1) where that is
 /// negative.
-struct EluNumbers {
+struct EluFactors {
   double alpha, scale = 1, input_scale = 1;
 };
 
-EluNumbers elu_numbers(const Pointwise& op) {
+EluFactors elu_factors(const Pointwise& op) {
   using enum PointwiseFunction;
   if (op.function == selu)
     return {1.6732632423543772848170429916717, 1.0507009873554804934193349852946};
@@ -27,13 +28,13 @@ EluNumbers elu_numbers(const Pointwise& op) {
 }
 
 at::Tensor& write_elu(const Pointwise& op, const at::Tensor& x, at::Tensor& y) {
-  const auto [alpha, scale, input_scale] = elu_numbers(op);
+  const auto [alpha, scale, input_scale] = elu_factors(op);
   return at::elu_out(y, x, alpha, scale, input_scale);
 }
 
 /// As libtorch has it, the input scale of celu's gradient has the digits of float32.
 at::Tensor elu_gradient(const Pointwise& op, const at::Tensor& dy, const at::Tensor& x) {
-  auto [alpha, scale, input_scale] = elu_numbers(op);
+  auto [alpha, scale, input_scale] = elu_factors(op);
   if (op.function == PointwiseFunction::celu) input_scale = 1.0 / static_cast<float>(op.a);
   return at::elu_backward(dy, alpha, scale, input_scale, /*is_result=*/false, x);
 }

@@ -5,7 +5,7 @@
 
 namespace mpi4dl {
 
-/// Is the image that a graph begins with. It is given, not computed.
+/// Input is the image that a graph begins with. It is given, not computed.
 struct Input {
   Shape shape;
 

@@ -60,7 +60,7 @@ class AveragePooling : public EachInstructionSet {
 };
 
 TEST_P(AveragePooling, IsTheSumOfWhatEachOutputReadsOverItsDivisors) {
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int trial = 0; trial < 60; ++trial) {
     const at::Tensor x = draw_input();
     const auto rows = draw_ranges(x.size(2)), cols = draw_ranges(x.size(3));
     const at::Tensor y =
@@ -72,7 +72,7 @@ TEST_P(AveragePooling, IsTheSumOfWhatEachOutputReadsOverItsDivisors) {
 }
 
 TEST_P(AveragePooling, BackwardIsItsAdjoint) {
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int trial = 0; trial < 60; ++trial) {
     const at::Tensor dx =
         draw({dice_.pick(1, 3), dice_.pick(1, 40), dice_.pick(1, 9), dice_.pick(1, 9)});
     const auto rows = draw_ranges(dx.size(2)), cols = draw_ranges(dx.size(3));

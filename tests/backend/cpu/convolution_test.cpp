@@ -9,6 +9,7 @@
 
 #include "backend/cpu/each_instruction_set.hpp"
 #include "backend/cpu/image.hpp"
+#include "backend/cpu/weight_gradient.hpp"
 #include "base/error.hpp"
 #include "support/dice.hpp"
 
@@ -135,9 +136,9 @@ TEST_P(ConvolutionKernels, EqualLibtorchWithLargeWeights) {
 }
 
 TEST_P(ConvolutionKernels, EqualLibtorch) {
-  const auto turns = static_cast<int64_t>(seeds(150).size());
-  for (int64_t turn = 0; turn < turns; ++turn) {
-    SCOPED_TRACE(turn);
+  const auto trials = static_cast<int64_t>(seeds(150).size());
+  for (int64_t trial = 0; trial < trials; ++trial) {
+    SCOPED_TRACE(trial);
     expect_equal_to_libtorch(draw_case());
     if (HasFailure()) return;
   }
@@ -211,11 +212,11 @@ TEST_P(ConvolutionKernels, EqualLibtorchOnSeveralThreads) {
 
 /// Outputs that lie outside the image wholly are the bias.
 TEST_P(ConvolutionKernels, PaddingAloneGivesTheBias) {
-  const at::Tensor x = at::empty({1, 3, 0, 5}, at::TensorOptions(type()));
+  const at::Tensor x = at::empty(
+      {1, 3, 0, 5}, at::TensorOptions(type()).memory_format(at::MemoryFormat::ChannelsLast));
   const at::Tensor weight = draw({4, 3, 2, 2}), bias = draw({1, 4, 1, 1}).view({4});
   const at::Tensor y = draw({1, 4, 2, 4});
-  convolve(x.permute({0, 2, 3, 1}).contiguous().permute({0, 3, 1, 2}), weight, bias,
-           {Window{2, 1, 3, 1}, Window{2, 1, 0, 1}}, {}, y, set());
+  convolve(x, weight, bias, {Window{2, 1, 3, 1}, Window{2, 1, 0, 1}}, {}, y, set());
   expect_close(y, wide(bias).view({1, 4, 1, 1}).expand({1, 4, 2, 4}));
 }
 
@@ -240,6 +241,22 @@ TEST(KernelPreconditions, AreCheckedInDebugBuilds) {
   } else {
     EXPECT_NO_THROW(Image<float>{planes});
   }
+}
+
+TEST(KernelPreconditions, SumsAreThoseOfTheWeight) {
+  if (!kChecked) GTEST_SKIP() << "promises are checked in Debug and sanitizer builds";
+  const auto image = [](int64_t channels) {
+    return at::zeros({1, channels, 3, 3}).contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  const WeightGradientKernel& kernel =
+      choose_weight_gradient_kernel(at::kFloat, InstructionSet::sse2);
+  const ImageWindows windows{Window{.kernel = 1}, Window{.kernel = 1}};
+  const at::Tensor sums = at::zeros({4, 2, 1, 1}).contiguous(at::MemoryFormat::ChannelsLast);
+  EXPECT_NO_THROW(kernel.accumulate(image(2), image(4), windows, sums, kernel.set));
+  EXPECT_THROW(kernel.accumulate(image(3), image(4), windows, sums, kernel.set), Error);
+  EXPECT_THROW(kernel.accumulate(image(2), image(5), windows, sums, kernel.set), Error);
+  EXPECT_THROW(kernel.accumulate(image(2), image(4), windows, sums.to(at::kDouble), kernel.set),
+               Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ConvolutionKernels,

@@ -108,12 +108,12 @@ TEST(Microkernels, PackWeightsOfAnyStrides) {
     SCOPED_TRACE(describe(kernel));
     Dice dice{4};
     by_type(kernel.operand, [&]<typename T>(T) {
-      for (int turn = 0; turn < 60; ++turn) {
+      for (int trial = 0; trial < 60; ++trial) {
         const int64_t rows = kernel.k_unit * dice.pick(1, 40), columns = dice.pick(1, kernel.width);
         const auto [row_stride, column_stride] = std::array<std::pair<int64_t, int64_t>, 3>{
             {{columns, 1},
              {1, rows},
-             {2 * columns, 2}}}.at(turn % 3);
+             {2 * columns, 2}}}.at(trial % 3);
         const std::vector<T> weights = draw<T>(dice, 2 * rows * columns);
         std::vector<T> panel(rows * kernel.width, narrow_to<T>(Wide<T>{77}));
         kernel.pack({weights.data(), rows, row_stride, columns, column_stride}, kernel.width,

@@ -61,8 +61,8 @@ class Normalisation : public EachInstructionSet {
 };
 
 TEST_P(Normalisation, MomentsOfEachChannel) {
-  for (int turn = 0; turn < 60; ++turn) {
-    const at::Tensor x = draw(draw_shape(), turn % 3 == 0 ? 100 : 0);
+  for (int trial = 0; trial < 60; ++trial) {
+    const at::Tensor x = draw(draw_shape(), trial % 3 == 0 ? 100 : 0);
     const at::Tensor moments = kernels_.channel_moments(x),
                      expected = composed_.channel_moments(wide(x));
     for (int column = 0; column < 3; ++column)
@@ -71,14 +71,14 @@ TEST_P(Normalisation, MomentsOfEachChannel) {
 }
 
 TEST_P(Normalisation, SumsOfEachChannel) {
-  for (int turn = 0; turn < 60; ++turn) {
-    const at::Tensor x = draw(draw_shape(), turn % 3 == 0 ? 100 : 0);
+  for (int trial = 0; trial < 60; ++trial) {
+    const at::Tensor x = draw(draw_shape(), trial % 3 == 0 ? 100 : 0);
     expect_close(kernels_.channel_sums(x), composed_.channel_sums(wide(x)));
   }
 }
 
 TEST_P(Normalisation, Forward) {
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int trial = 0; trial < 60; ++trial) {
     const at::Tensor x = draw(draw_shape()), y = draw(x.sizes().vec());
     const ChannelMap map = draw_map(x.size(1));
     const at::Tensor residual = dice_.chance(0.5) ? draw(x.sizes().vec()) : at::Tensor();
@@ -90,7 +90,7 @@ TEST_P(Normalisation, Forward) {
 }
 
 TEST_P(Normalisation, GradientSums) {
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int trial = 0; trial < 60; ++trial) {
     const at::Tensor x = draw(draw_shape()), dy = draw(x.sizes().vec());
     const ChannelMap map = draw_map(x.size(1));
     expect_close(kernels_.gradient_sums(dy, x, map),
@@ -99,7 +99,7 @@ TEST_P(Normalisation, GradientSums) {
 }
 
 TEST_P(Normalisation, Backward) {
-  for (int turn = 0; turn < 60; ++turn) {
+  for (int trial = 0; trial < 60; ++trial) {
     const at::Tensor x = draw(draw_shape()), dy = draw(x.sizes().vec());
     const ChannelMap map = draw_map(x.size(1));
     const at::Tensor means = dice_.chance(0.7) ? draw_means(x.size(1)) : at::Tensor();

@@ -42,7 +42,7 @@ void end_copies() {
   const std::lock_guard lock(copies_mutex);
   if (copies_under_way().empty()) return;
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  std::vector<at::Tensor> not_ours;  // perhaps let go of here: meters count them
+  std::vector<at::Tensor> not_ours;  // perhaps released here: meters count them
   const UnmeteredSection unmetered;
   bool changed = false;
   std::erase_if(copies_under_way(), [&](Copy& copy) {
