@@ -123,6 +123,13 @@ TEST(ExportedProgram, RefusesJsonThatIsNone) {
   expect_says(import_failure(model_archive(std::string(100000, '['))), "deep");
 }
 
+/// An empty list takes two letters of a text, and 56 bytes of memory.
+TEST(ExportedProgram, RefusesJsonThatTakesAllMemory) {
+  std::string lists = "[";
+  for (int i = 0; i < 10'000'000; ++i) lists += "[],";
+  expect_says(import_failure(model_archive(lists + "[]]")), "has values for more than 512 MiB");
+}
+
 std::string relu_of(const std::string& input, const std::string& output) {
   return R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg":
       {"as_tensor": {"name": ")" +

@@ -2,6 +2,7 @@
 // says so in a sentence, and nothing else happens. MPI4DL_CASES=10 changes bytes of ten times as
 // many.
 #include <gtest/gtest.h>
+#include <torch/script.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -140,6 +141,34 @@ TEST(HostileTorchScript, WhatCannotBeKnownIsRefusedWithItsPlace) {
               "several inputs, x and z");
   expect_says(refusal("    ops.prim.RaiseException(\"not today\")\n    return x\n"), "not today");
   expect_says(refusal("    return torch.frobnicate(x)\n"), "Unknown builtin op");
+}
+
+/// Returns what is said of a module whose weight is read from the file, and then made another one.
+std::string failure_where_loaded(const std::string& weight) {
+  const testing::Scratch scratch;
+  const std::string path = scratch / "net.pt";
+  torch::jit::Module module("__torch__.Net");
+  module.register_attribute("weight", c10::TensorType::get(), torch::ones({4, 3, 2, 2}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n  return torch.conv2d(x, self.weight)\n"
+      "def __getstate__(self) -> Tensor:\n  return self.weight\n"
+      "def __setstate__(self, state: Tensor) -> None:\n"
+      "  self.training = True\n  self.weight = " +
+      weight + "\n");
+  module.save(path);
+  try {
+    read_torchscript(path, {8, 8});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(HostileTorchScript, ValuesThatCodeMakesAreNotThoseOfTheFile) {
+  EXPECT_EQ(failure_where_loaded("state"), "no failure");
+  for (const char* made : {"state * 2", "state.mul_(2)", "torch.ones([4, 3, 2, 2])"})
+    expect_says(failure_where_loaded(made), "the values of weight are not in the file");
 }
 
 Program program_of(const std::string& forward) {
