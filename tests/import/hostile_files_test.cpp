@@ -188,7 +188,7 @@ TEST(ExportedProgram, RefusesTensorsThatDoNotLieInTheirStorage) {
 /// Whatever bytes are changed, the file is read or refused with a sentence.
 TEST(ExportedProgram, SurvivesChangedBytes) {
   const std::string whole = read_text(import_file("squeeze_excite.pt2"));
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (const uint64_t seed : testing::seeds(200)) {
     testing::Dice dice(seed);
     std::string changed = whole;
     for (int64_t count = dice.pick(1, 20); count > 0; --count)
@@ -213,7 +213,7 @@ TEST(ExportedProgram, SurvivesAnotherModelInTheFile) {
     const ZipArchive archive(import_file(file));
     const std::string name = archive.name_ending("models/model.json");
     const std::string model = archive.read(name, 1 << 24), signs = "0123456789-{}[]\",:aetx._";
-    for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (const uint64_t seed : testing::seeds(100)) {
       testing::Dice dice(seed);
       std::string changed = model;
       for (int64_t count = dice.pick(1, 5); count > 0; --count)
