@@ -172,6 +172,34 @@ TEST(HostileTorchScript, ValuesThatCodeMakesAreNotThoseOfTheFile) {
     expect_says(failure_where_loaded(made), "the values of weight are not in the file");
 }
 
+/// Returns what is said of a module that has a tensor `center`, and this forward.
+std::string failure_with_center(const std::string& forward) {
+  const testing::Scratch scratch;
+  const std::string path = scratch / "net.pt";
+  torch::jit::Module module("__torch__.Net");
+  module.register_buffer("center", torch::ones({3, 1, 1}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define("def forward(self, x: Tensor) -> Tensor:\n" + forward);
+  module.save(path);
+  try {
+    import_model(path, {.image = {8, 8}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(HostileTorchScript, WhatForwardKeepsForTheNextTimeIsRefused) {
+  expect_says(failure_with_center("  y = x - self.center\n  self.center = self.center * 0.9\n"
+                                  "  return y\n"),
+              "it changes center whenever the model is called, and reads it");
+  expect_says(failure_with_center("  y = x - self.center\n  self.center.mul_(0.9)\n"
+                                  "  return y\n"),
+              "it changes center, on which the result depends");
+  EXPECT_EQ(failure_with_center("  self.center = x * 0.9\n  return self.center + 1\n"),
+            "no failure");
+}
+
 Program program_of(const std::string& forward) {
   const testing::Scratch scratch;
   const std::string path = scratch / "net.pt";
