@@ -8,10 +8,14 @@
 #include "base/error.hpp"
 #include "cli/add_command.hpp"
 #include "cli/checks.hpp"
+#include "cli/model_file.hpp"
 #include "data/image_size.hpp"
+#include "graph/parameter_names.hpp"
 #include "graph/text.hpp"
 #include "import/imported_model.hpp"
 #include "storage/replacement_file.hpp"
+#include "storage/safetensors.hpp"
+#include "train/weights.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -143,6 +147,20 @@ void print_small_maps(const Graph& graph) {
                  to_string(graph.node(node.inputs[0]).shape));
 }
 
+/// Writes what is never trained: parameters that weights may lack, and what a state_dict has
+/// besides.
+void write_constants(const ImportedModel& model, const std::string& file) {
+  TensorMap constants;
+  for (const std::string& name : constant_parameters(model.graph))
+    constants[name] = model.weights->read(name);
+  for (const std::string& name : model.carried)
+    if (is_weight(name)) constants[name] = model.state->read(name);
+  std::filesystem::remove(file);  // of another graph
+  if (constants.empty()) return;
+  write_safetensors(file, constants);
+  fmt::print("what is never trained is in {}, which belongs to the graph\n", file);
+}
+
 int run_import(Session& session, const ImportFlags& flags) {
   session.doing("importing " + flags.file);
   const ImportedModel model =
@@ -158,6 +176,7 @@ int run_import(Session& session, const ImportFlags& flags) {
   print_small_maps(graph);
   for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
   if (!flags.graph_file.empty()) {
+    write_constants(model, constants_file(flags.graph_file));
     replace_file(flags.graph_file, to_text(graph));
     fmt::print("the graph is in {}\n", flags.graph_file);
   }
@@ -187,8 +206,10 @@ void add_import(CLI::App& app, Command& chosen) {
       command.add_option("--cells", flags.cells, "About how many cells to cut the model into")
           ->check(at_least(1)),
       "modules with up to a sixteenth of the work");
-  default_in_words(command.add_option("--to-graph", flags.graph_file, "Write the graph as text"),
-                   "none");
+  default_in_words(
+      command.add_option("--to-graph", flags.graph_file,
+                         "Write the graph as text, and beside it what is never trained"),
+      "none");
 }
 
 }  // namespace mpi4dl

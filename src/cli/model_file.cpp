@@ -6,8 +6,10 @@
 
 #include "base/error.hpp"
 #include "graph/edit.hpp"
+#include "graph/parameter_names.hpp"
 #include "graph/text.hpp"
 #include "import/imported_model.hpp"
+#include "storage/safetensors.hpp"
 
 namespace mpi4dl {
 namespace {
@@ -20,6 +22,16 @@ Graph read_graph(const std::string& path) try {
 
 Model open_graph(const std::string& path, const Extents& size) {
   Model model{.name = path, .graph = read_graph(path), .own = true};
+  if (const std::string constants = constants_file(path); std::filesystem::exists(constants))
+    model.constants = std::make_shared<SafetensorsFile>(constants);
+  for (const std::string& name : constant_parameters(model.graph))
+    if (model.constants == nullptr || !model.constants->tensors().contains(name)) {
+      model.notes.push_back(
+          fmt::format("{} is never trained, and {} has no values of it: without weights that have "
+                      "it, it stays as it starts",
+                      name, constants_file(path)));
+      break;
+    }
   if (!size.empty() && size != model.image()) model.graph = with_image_size(model.graph, size);
   return model;
 }
@@ -60,6 +72,10 @@ Model open_exported(const std::string& path, Extents size, int cells) {
 }
 
 }  // namespace
+
+std::string constants_file(const std::string& graph_file) {
+  return graph_file + ".safetensors";
+}
 
 bool is_model_file(const std::string& name) {
   return name.ends_with(".graph") || is_for_one_size(name);

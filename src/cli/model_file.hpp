@@ -6,6 +6,10 @@
 
 namespace mpi4dl {
 
+/// Returns the file beside a graph that has the values of what is never trained: "net.graph" has
+/// "net.graph.safetensors".
+std::string constants_file(const std::string& graph_file);
+
 /// Returns whether a model is named by a file rather than by a name of its own.
 bool is_model_file(const std::string& name);
 

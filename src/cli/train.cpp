@@ -197,7 +197,8 @@ std::string introduction(const TrainFlags& flags, const Model& model, const Grap
 /// Takes over weights where the run starts from some.
 void load_first_weights(const std::string& file, const Model& model, Trainer& trainer,
                         const Communicator& world) {
-  if (!file.empty() || model.weights != nullptr) load_weights(file, model, trainer, world);
+  if (!file.empty() || model.weights != nullptr || model.constants != nullptr)
+    load_weights(file, model, trainer, world);
 }
 
 int run_train(Session& session, const TrainFlags& flags, const CLI::App& command) {

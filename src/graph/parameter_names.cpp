@@ -57,4 +57,16 @@ std::set<std::string> matching_parameters(const Graph& graph, const std::string&
   return found;
 }
 
+std::set<std::string> constant_parameters(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Node& node : graph.nodes()) {
+    const auto* norm = std::get_if<BatchNorm>(&node.op);
+    const bool stays = norm != nullptr && norm->frozen;
+    for (const Parameter& parameter : node.parameters)
+      if (parameter.kind == ParameterKind::frozen || (stays && parameter.statistic()))
+        names.insert(parameter.name);
+  }
+  return names;
+}
+
 }  // namespace mpi4dl

@@ -7,6 +7,10 @@
 
 namespace mpi4dl {
 
+/// Returns the parameters that training leaves as they are: frozen ones, and the statistics of
+/// frozen batch norms.
+std::set<std::string> constant_parameters(const Graph& graph);
+
 /// Says which parameters a pattern is about.
 enum class AmongParameters { all, trained };
 

@@ -8,11 +8,12 @@ namespace mpi4dl {
 namespace {
 
 constexpr int kDeepest = 64;
-constexpr int64_t kMostValues = 10'000'000;
+constexpr int64_t kMostBytes = int64_t{512} << 20;  // of what a text becomes, about
+constexpr int64_t kValue = 16, kText = 32, kList = 40, kObject = 64, kKey = 80;
 constexpr size_t kLongestReason = 200;  // it quotes the text
 
-/// Counts values and depth, and makes nothing. (The parser's own callback takes a time that grows
-/// with the square of an array's length.)
+/// Counts depth, and the bytes that nlohmann's values would have, and makes nothing. (The parser's
+/// own callback takes a time that grows with the square of an array's length.)
 class Bounds : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Bounds(const std::string& name) : name_(name) {}
@@ -22,11 +23,11 @@ class Bounds : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(int64_t /*value*/) override { return count(); }
   bool number_unsigned(uint64_t /*value*/) override { return count(); }
   bool number_float(double /*value*/, const std::string& /*text*/) override { return count(); }
-  bool string(std::string& /*value*/) override { return count(); }
+  bool string(std::string& value) override { return count(kText + std::ssize(value)); }
   bool binary(binary_t& /*value*/) override { return count(); }
-  bool key(std::string& /*value*/) override { return true; }
-  bool start_object(size_t /*size*/) override { return begin(); }
-  bool start_array(size_t /*size*/) override { return begin(); }
+  bool key(std::string& value) override { return count(kKey + std::ssize(value)); }
+  bool start_object(size_t /*size*/) override { return begin(kObject); }
+  bool start_array(size_t /*size*/) override { return begin(kList); }
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
   /// It is told when the text is parsed.
@@ -36,13 +37,14 @@ class Bounds : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  bool count() {
-    ensure(++values_ <= kMostValues, "its {} has more than {} values", name_, kMostValues);
+  bool count(int64_t more = 0) {
+    bytes_ += kValue + more;
+    ensure(bytes_ <= kMostBytes, "its {} has values for more than {} MiB", name_, kMostBytes >> 20);
     return true;
   }
-  bool begin() {
+  bool begin(int64_t more) {
     ensure(++depth_ <= kDeepest, "its {} is nested more than {} deep", name_, kDeepest);
-    return count();
+    return count(more);
   }
   bool end() {
     --depth_;
@@ -51,7 +53,7 @@ class Bounds : public nlohmann::json_sax<nlohmann::json> {
 
   const std::string& name_;
   int depth_ = 0;
-  int64_t values_ = 0;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace

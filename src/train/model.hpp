@@ -18,6 +18,9 @@ struct Model {
   bool own = false;  ///< the graph came from a file, and a checkpoint has to keep it
   /// Has the parameters that training starts from; null where the file has none.
   std::shared_ptr<const TensorSource> weights = nullptr;
+  /// Has parameters that are never trained, which weights may lack, and what they may have besides;
+  /// null where the file has none.
+  std::shared_ptr<const TensorSource> constants = nullptr;
   ExportedNames exported = {};
   /// Has what is carried, and names it: tensors that are no parameters, to be taken along.
   std::shared_ptr<const TensorSource> state = nullptr;

@@ -39,11 +39,18 @@ std::string name_in(const TensorSource& weights, const Model& model, const std::
   return exported->second.empty() ? "" : exported->second.begin()->first;
 }
 
+/// Returns a shape without axes of one element, which a graph leaves out: 1x4x1x1 is 4.
+std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
 /// Returns whether a tensor of this name and shape holds the values of a parameter.
 bool holds(const Model& model, const std::string& parameter, const std::vector<int64_t>& shape,
            const std::string& name, const std::vector<int64_t>& stored) {
   const auto exported = model.exported.find(parameter);
-  if (stored == shape || exported == model.exported.end()) return stored == shape;
+  if (exported == model.exported.end()) return without_ones(stored) == without_ones(shape);
+  if (stored == shape) return true;
   const auto known = exported->second.find(name);
   return known != exported->second.end() && known->second == stored;
 }
@@ -59,18 +66,40 @@ bool starts_anew(const Model& model, const TensorSource& weights, const std::str
           !holds(model, parameter, shape, name, found->second.shape));
 }
 
+/// Returns the tensors of the model's own file where they have a parameter that weights need not
+/// have: one in no state_dict, or a constant of a graph; null otherwise.
+const TensorSource* own_tensors(const Model& model, const TensorSource* weights,
+                                const std::string& parameter) {
+  const std::string name = weights == nullptr ? parameter : name_in(*weights, model, parameter);
+  if (name.empty()) return model.weights.get();
+  if (weights != nullptr && weights->tensors().contains(name)) return nullptr;
+  const bool constant =
+      model.constants != nullptr && model.constants->tensors().contains(parameter);
+  return constant ? model.constants.get() : nullptr;
+}
+
+/// Loads a weight, unless it starts anew.
+void load_one(const Model& model, const TensorSource* weights, const std::string& name,
+              const at::Tensor& values) {
+  if (const TensorSource* own = own_tensors(model, weights, name))
+    copy_tensor(*own, name, values);
+  else if (weights != nullptr && !starts_anew(model, *weights, name, values.sizes().vec()))
+    values.copy_(weights->read(name_in(*weights, model, name)).reshape(values.sizes()));
+}
+
 /// Loads the weights among the tensors of the stages that this rank holds, and nothing else.
 void load_held(const std::string& path, const Model& model, const std::map<int, TensorMap>& held,
                const Communicator& world) {
   run_together(world, [&] {
     const std::shared_ptr<const TensorSource> weights =
         path.empty() ? model.weights : open_weights(path);
-    check_weights(*weights, path.empty() ? model.name : path, model);
-    weights->check_files(world.rank(), world.size());
+    if (weights != nullptr) {
+      check_weights(*weights, path.empty() ? model.name : path, model);
+      weights->check_files(world.rank(), world.size());
+    }
     for (const auto& [stage, tensors] : held)
       for (const auto& [name, values] : tensors)
-        if (is_weight(name) && !starts_anew(model, *weights, name, values.sizes().vec()))
-          values.copy_(weights->read(name_in(*weights, model, name)).reshape(values.sizes()));
+        if (is_weight(name)) load_one(model, weights.get(), name, values);
   });
 }
 
@@ -79,6 +108,8 @@ std::set<std::string> further_names(const Model& model) {
   std::set<std::string> names(model.carried.begin(), model.carried.end());
   for (const auto& [parameter, all] : model.exported)
     for (const auto& [name, shape] : all) names.insert(name);
+  if (model.constants != nullptr)
+    for (const auto& [name, info] : model.constants->tensors()) names.insert(name);
   return names;
 }
 
@@ -108,7 +139,9 @@ void check_weights(const TensorSource& weights, const std::string& path, const M
   for (const Node& node : model.graph.nodes())
     for (const Parameter& parameter : node.parameters) {
       known.insert(parameter.name);
-      if (starts_anew(model, weights, parameter.name, parameter.shape)) continue;
+      if (starts_anew(model, weights, parameter.name, parameter.shape) ||
+          own_tensors(model, &weights, parameter.name) != nullptr)
+        continue;
       const std::string name = name_in(weights, model, parameter.name);
       const auto found = weights.tensors().find(name);
       validate(found != weights.tensors().end(),

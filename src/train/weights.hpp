@@ -31,7 +31,8 @@ void check_weights(const TensorSource& weights, const std::string& path, const M
 void copy_tensor(const TensorSource& source, const std::string& name, const at::Tensor& to);
 
 /// Reads weights into parameters and statistics, but for those that start anew; each rank those of
-/// the stages that it holds. Without a path, they are those of the model's file. Collective.
+/// the stages that it holds. Without a path, they are those of the model's file. What weights need
+/// not have, such as a constant of forward, is always that of the model's file. Collective.
 void load_weights(const std::string& path, const Model& model,
                   const std::map<int, std::unique_ptr<Parameters>>& parameters,
                   const Communicator& world);

@@ -229,6 +229,45 @@ TEST(AveragePool, DividesByWhatItIsTold) {
   expect_has(pool({{"ceil_mode", flag(true)}}), reason);
 }
 
+// Pixels that are taken out.
+
+std::string every_second(int64_t start) {
+  return aten("slice", {{"self", tensor("x")},
+                        {"dim", whole(2)},
+                        {"start", whole(start)},
+                        {"end", whole(std::numeric_limits<int64_t>::max())},
+                        {"step", whole(2)}});
+}
+
+TEST(Slices, MayTakeEverySecondPixel) {
+  for (const Extents& image : {Extents{8, 8}, Extents{9, 8}}) {
+    expect_has(imported({{every_second(0)}}, image), "max_pooling(input) kernel=1x1 stride=2x1");
+    expect_has(imported({{every_second(1)}}, image), "before=-1x0");
+  }
+}
+
+TEST(Selection, MayTakeThePixelOfAPooledValue) {
+  const auto selected = [](int64_t index) {
+    return imported(
+        {{aten("adaptive_avg_pool2d", {{"self", tensor("x")}, {"output_size", ints("1, 1")}}, "p"),
+          aten("select", {{"self", tensor("p")}, {"dim", whole(2)}, {"index", whole(0)}}, "s"),
+          aten("select", {{"self", tensor("s")}, {"dim", whole(-1)}, {"index", whole(index)}}, "t"),
+          aten("relu", {{"self", tensor("t")}})}});
+  };
+  expect_imported(selected(0));
+  expect_imported(selected(-1));
+  expect_has(selected(1), "there is no element 1 of 1");
+}
+
+TEST(Products, WithAMatrixOfTheFileAreNoAttention) {
+  const std::string said =
+      imported({{aten("mean", {{"self", tensor("x")}, {"dim", ints("2, 3")}}, "p"),
+                 aten("matmul", {{"self", tensor("p")}, {"other", tensor("w")}})},
+                {{"w", {.shape = {4, 4}}}}});
+  expect_has(said, "it multiplies by a matrix of the file");
+  expect_lacks(said, "attention");
+}
+
 // Names.
 
 /// The part `sub` has the name that the constant of the call `sub` would get.

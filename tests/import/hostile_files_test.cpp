@@ -123,6 +123,13 @@ TEST(ExportedProgram, RefusesJsonThatIsNone) {
   expect_says(import_failure(model_archive(std::string(100000, '['))), "deep");
 }
 
+/// An empty list takes two letters of a text, and 56 bytes of memory.
+TEST(ExportedProgram, RefusesJsonThatTakesAllMemory) {
+  std::string lists = "[";
+  for (int i = 0; i < 10'000'000; ++i) lists += "[],";
+  expect_says(import_failure(model_archive(lists + "[]]")), "has values for more than 512 MiB");
+}
+
 std::string relu_of(const std::string& input, const std::string& output) {
   return R"({"target": "torch.ops.aten.relu.default", "inputs": [{"name": "self", "arg":
       {"as_tensor": {"name": ")" +
@@ -181,7 +188,7 @@ TEST(ExportedProgram, RefusesTensorsThatDoNotLieInTheirStorage) {
 /// Whatever bytes are changed, the file is read or refused with a sentence.
 TEST(ExportedProgram, SurvivesChangedBytes) {
   const std::string whole = read_text(import_file("squeeze_excite.pt2"));
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (const uint64_t seed : testing::seeds(200)) {
     testing::Dice dice(seed);
     std::string changed = whole;
     for (int64_t count = dice.pick(1, 20); count > 0; --count)
@@ -206,7 +213,7 @@ TEST(ExportedProgram, SurvivesAnotherModelInTheFile) {
     const ZipArchive archive(import_file(file));
     const std::string name = archive.name_ending("models/model.json");
     const std::string model = archive.read(name, 1 << 24), signs = "0123456789-{}[]\",:aetx._";
-    for (uint64_t seed = 0; seed < 100; ++seed) {
+    for (const uint64_t seed : testing::seeds(100)) {
       testing::Dice dice(seed);
       std::string changed = model;
       for (int64_t count = dice.pick(1, 5); count > 0; --count)

@@ -1,7 +1,9 @@
 // TorchScript files that are damaged or made to do harm: the process that reads them ends, this one
 // says so in a sentence, and nothing else happens. MPI4DL_CASES=10 changes bytes of ten times as
 // many.
+#include <caffe2/serialize/inline_container.h>
 #include <gtest/gtest.h>
+#include <torch/script.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -142,6 +144,62 @@ TEST(HostileTorchScript, WhatCannotBeKnownIsRefusedWithItsPlace) {
   expect_says(refusal("    return torch.frobnicate(x)\n"), "Unknown builtin op");
 }
 
+/// Returns what is said of a module whose weight is read from the file, and then made another one.
+std::string failure_where_loaded(const std::string& weight) {
+  const testing::Scratch scratch;
+  const std::string path = scratch / "net.pt";
+  torch::jit::Module module("__torch__.Net");
+  module.register_attribute("weight", c10::TensorType::get(), torch::ones({4, 3, 2, 2}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n  return torch.conv2d(x, self.weight)\n"
+      "def __getstate__(self) -> Tensor:\n  return self.weight\n"
+      "def __setstate__(self, state: Tensor) -> None:\n"
+      "  self.training = True\n  self.weight = " +
+      weight + "\n");
+  module.save(path);
+  try {
+    read_torchscript(path, {8, 8});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(HostileTorchScript, ValuesThatCodeMakesAreNotThoseOfTheFile) {
+  EXPECT_EQ(failure_where_loaded("state"), "no failure");
+  for (const char* made : {"state * 2", "state.mul_(2)", "torch.ones([4, 3, 2, 2])"})
+    expect_says(failure_where_loaded(made), "the values of weight are not in the file");
+}
+
+/// Returns what is said of a module that has a tensor `center`, and this forward.
+std::string failure_with_center(const std::string& forward) {
+  const testing::Scratch scratch;
+  const std::string path = scratch / "net.pt";
+  torch::jit::Module module("__torch__.Net");
+  module.register_buffer("center", torch::ones({3, 1, 1}));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define("def forward(self, x: Tensor) -> Tensor:\n" + forward);
+  module.save(path);
+  try {
+    import_model(path, {.image = {8, 8}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST(HostileTorchScript, WhatForwardKeepsForTheNextTimeIsRefused) {
+  expect_says(failure_with_center("  y = x - self.center\n  self.center = self.center * 0.9\n"
+                                  "  return y\n"),
+              "it changes center whenever the model is called, and reads it");
+  expect_says(failure_with_center("  y = x - self.center\n  self.center.mul_(0.9)\n"
+                                  "  return y\n"),
+              "it changes center, on which the result depends");
+  EXPECT_EQ(failure_with_center("  self.center = x * 0.9\n  return self.center + 1\n"),
+            "no failure");
+}
+
 Program program_of(const std::string& forward) {
   const testing::Scratch scratch;
   const std::string path = scratch / "net.pt";
@@ -195,18 +253,12 @@ TEST(HostileTorchScript, OtherKindsOfFilesAreNamed) {
   expect_says(failure(testing::model_archive(testing::model_json())), "ends with .pt2");
 }
 
-/// Counts the cases of a test, more of which can be asked for.
-uint64_t cases(uint64_t count) {
-  const char* factor = std::getenv("MPI4DL_CASES");
-  return factor == nullptr ? count : count * static_cast<uint64_t>(std::atoi(factor));
-}
-
 /// Whatever bytes are changed, the file is read or refused with a sentence.
 TEST(HostileTorchScript, SurvivesChangedBytes) {
   const std::string whole = read_text(import_file("squeeze_excite.trace.pt"));
   const auto last = static_cast<int64_t>(whole.size()) - 1;
   int refused = 0;
-  for (uint64_t seed = 0; seed < cases(12); ++seed) {
+  for (const uint64_t seed : testing::seeds(32)) {
     testing::Dice dice(seed);
     std::string changed = whole;
     for (int64_t count = dice.pick(1, 20); count > 0; --count)
@@ -216,17 +268,41 @@ TEST(HostileTorchScript, SurvivesChangedBytes) {
   EXPECT_GT(refused, 0);
 }
 
-/// Checksums are right here, so that libtorch gets what was changed.
+/// Returns the entries of a file of TorchScript, whose code PyTorch compresses, as they are read.
+std::vector<ArchiveEntry> entries_of(const std::string& path) {
+  caffe2::serialize::PyTorchStreamReader reader(path);
+  std::vector<ArchiveEntry> entries;
+  for (const std::string& name : reader.getAllRecords()) {
+    const auto [bytes, size] = reader.getRecord(name);
+    entries.push_back({"net/" + name, {static_cast<const char*>(bytes.get()), size}});
+  }
+  return entries;
+}
+
+/// Returns an archive of these entries, of which one that is no tensor's has other bytes.
+std::string with_changed_entry(std::vector<ArchiveEntry> entries, testing::Dice& dice) {
+  std::vector<std::string*> open;
+  for (ArchiveEntry& entry : entries)
+    if (!entry.bytes.empty() && entry.name.find("/data/") == std::string::npos)
+      open.push_back(&entry.bytes);
+  std::string& bytes = *open[dice.pick(0, std::ssize(open) - 1)];
+  for (int64_t count = dice.pick(1, 4); count > 0; --count)
+    bytes[dice.pick(0, std::ssize(bytes) - 1)] = static_cast<char>(dice.pick(0, 255));
+  return archive_bytes(entries);
+}
+
+/// Checksums are right here, so that libtorch gets what was changed: pickles and code of a small
+/// file, and of one that PyTorch wrote.
 TEST(HostileTorchScript, SurvivesOtherPicklesAndCode) {
-  const std::string pickle = module_pickle(), code = module_code(kForward);
-  for (uint64_t seed = 0; seed < cases(12); ++seed) {
+  const std::vector<ArchiveEntry> small{{"net/data.pkl", module_pickle()},
+                                        {"net/code/__torch__.py", module_code(kForward)},
+                                        {"net/constants.pkl", kProtocol + ")."},
+                                        {"net/version", "3\n"}};
+  const std::vector<ArchiveEntry> large = entries_of(import_file("squeeze_excite.trace.pt"));
+  EXPECT_EQ(failure(archive_bytes(large)), "no failure");
+  for (const uint64_t seed : testing::seeds(16)) {
     testing::Dice dice(seed);
-    std::string changed = seed % 2 == 0 ? pickle : code;
-    for (int64_t count = dice.pick(1, 4); count > 0; --count)
-      changed[dice.pick(0, static_cast<int64_t>(changed.size()) - 1)] =
-          static_cast<char>(dice.pick(0, 255));
-    failure(seed % 2 == 0 ? torchscript(changed, code) : torchscript(pickle, changed),
-            {.seconds = 20});
+    failure(with_changed_entry(seed % 2 == 0 ? small : large, dice), {.seconds = 20});
   }
 }
 

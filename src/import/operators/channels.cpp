@@ -1,6 +1,7 @@
 // Parts of channels, and channels put together.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "import/baked.hpp"
 #include "import/parts.hpp"
@@ -65,12 +66,30 @@ int64_t bounded_index(int64_t index, int64_t size) {
   return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
 }
 
-/// A range in the file that was not the whole axis is one for the size of that time alone.
-void check_range(Translation& call, const Factor& axis) {
+/// A range in the file that was not the whole axis, but for the first steps, is one for the size of
+/// that time alone.
+void check_range(Translation& call, const Factor& axis, int64_t step) {
   const int64_t most = axis.exported < 0 ? kEnd : axis.exported;
-  const bool from = call.literal("start") && bounded_index(call.integer("start"), most) != 0;
+  const bool from = call.literal("start") && bounded_index(call.integer("start"), most) >= step;
   const bool to = call.literal("end") && bounded_index(call.integer("end"), most) < most;
   if (from || to) refuse_baked(call, "range");
+}
+
+/// Takes pixels [begin, end) of a spatial axis of a map.
+View crop(Translation& call, const View& map, size_t axis, int64_t begin, int64_t end) {
+  const Extents& space = call.shape(map).space;
+  Pad crop{.before = Extents(space.size(), 0), .after = Extents(space.size(), 0)};
+  crop.before[axis - 2] = -begin;
+  crop.after[axis - 2] = end - space[axis - 2];
+  return crop.before == crop.after && begin == 0 ? map : call.add(crop, {map});
+}
+
+/// Takes every so many-th pixel of an axis, as a pool of one pixel does.
+View thinned(Translation& call, const View& map, size_t axis, int64_t step) {
+  MaxPool pool{.kernel = Extents(call.shape(map).space.size(), 1)};
+  pool.stride = pool.kernel;
+  pool.stride[axis - 2] = step;
+  return step == 1 ? map : call.add(pool, {map});
 }
 
 Items slice(Translation& call) {
@@ -79,18 +98,15 @@ Items slice(Translation& call) {
   const int64_t size = length(input.axes[axis]);
   const int64_t begin = bounded_index(call.integer("start", 0), size);
   const int64_t end = std::max(begin, bounded_index(call.integer("end", size), size));
-  if (call.integer("step", 1) != 1) refuse("it takes every so-manieth element of an axis");
-  if (is_space(input.axes[axis])) check_range(call, input.axes[axis][0]);
-  if (begin == 0 && end == size) return {input};
+  const int64_t step = call.integer("step", 1);
+  const bool spatial = is_space(input.axes[axis]);
+  if (step < 1 || (step > 1 && !spatial)) refuse("its step of {} is not along pixels", step);
+  if (spatial) check_range(call, input.axes[axis][0], step);
+  if (begin == 0 && end == size && step == 1) return {input};
   if (begin == end) refuse("it leaves nothing of an axis of {}", size);
   if (whole_channels(call, input, axis)) return {channel_part(call, input, begin, end)};
-  if (!is_space(input.axes[axis])) refuse("it takes a part of images or of a view");
-  const View map = call.map("self");
-  const size_t spatial = call.shape(map).space.size();
-  Pad crop{.before = Extents(spatial, 0), .after = Extents(spatial, 0)};
-  crop.before[axis - 2] = -begin;
-  crop.after[axis - 2] = end - size;
-  return {call.add(crop, {map})};
+  if (!spatial) refuse("it takes a part of images or of a view");
+  return {thinned(call, crop(call, call.map("self"), axis, begin, end), axis, step)};
 }
 
 /// Returns whether two views have the same axes; but for one, where it is that of all channels.
@@ -141,9 +157,18 @@ Items sum(Translation& call) {
   return {*total};
 }
 
+/// Takes the only element of an axis, such as those of pooled values.
+View without_axis(Translation& call, View view, size_t axis) {
+  const int64_t index = call.integer("index");
+  if (index != 0 && index != -1) refuse("there is no element {} of 1", index);
+  view.axes.erase(view.axes.begin() + static_cast<int64_t>(axis));
+  return settle(call, std::move(view));
+}
+
 Items select(Translation& call) {
   const View input = call.view("self");
   const size_t axis = call.axis(input, call.integer("dim"));
+  if (input.axes[axis].empty()) return {without_axis(call, input, axis)};
   const std::vector<View> parts = parts_along(call, input, axis);
   if (parts.empty()) refuse("it takes one element of an axis that is not one of branches");
   const auto count = static_cast<int64_t>(parts.size());

@@ -12,6 +12,14 @@ Items attention(Translation& /*call*/) {
       "into tiles");
 }
 
+/// Two values that are multiplied as matrices are those of attention.
+Items product(Translation& call) {
+  for (const char* name : {"self", "other", "mat2"})
+    if (call.given(name) && std::holds_alternative<Weight>(call.item(name)))
+      refuse("it multiplies by a matrix of the file, which is known as nn.Linear alone");
+  return attention(call);
+}
+
 Items decomposed(Translation& /*call*/) {
   refuse("it is a part of a decomposed norm, whose statistics are values of the graph");
 }
@@ -26,8 +34,9 @@ Items without_gradients(Translation& /*call*/) {
 
 constexpr std::array kRefusedRows{
     TableRow{"scaled_dot_product_attention", attention},
-    TableRow{"matmul", attention},
-    TableRow{"bmm", attention},
+    TableRow{"matmul", product},
+    TableRow{"mm", product},
+    TableRow{"bmm", product},
     TableRow{"einsum", attention},
     TableRow{"baddbmm", attention},
     TableRow{"_native_multi_head_attention", attention},

@@ -1,5 +1,6 @@
 #include "import/torchscript/module_file.hpp"
 
+#include <c10/core/Allocator.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <fcntl.h>
 #include <torch/version.h>
@@ -7,9 +8,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "import/exported_tensors.hpp"
+#include "memory/libtorch_version.hpp"
 #include "storage/durable_file.hpp"
 
 namespace mpi4dl {
@@ -37,7 +40,8 @@ std::string said_by(const std::exception& error) {
   return was_run ? text.substr(text.rfind('\n') + 1) : text.substr(0, text.find('\n'));
 }
 
-/// Reads for libtorch, and remembers to which memory it has read the values of which entry.
+/// Reads for libtorch, and remembers to which memory it has read the values of which entry, until
+/// that memory is freed: code of the file may then have another tensor there.
 class ModuleFile::Reader : public caffe2::serialize::ReadAdapterInterface {
  public:
   Reader(const std::string& path, const ZipArchive& archive)
@@ -73,6 +77,7 @@ class ModuleFile::Reader : public caffe2::serialize::ReadAdapterInterface {
     const auto found = entries_.find(memory);
     return found == entries_.end() ? std::string() : found->second;
   }
+  void forget(const void* memory) const { entries_.erase(memory); }
 
  private:
   size_t bytes_;
@@ -81,8 +86,25 @@ class ModuleFile::Reader : public caffe2::serialize::ReadAdapterInterface {
   mutable std::map<const void*, std::string> entries_;        // by their places in memory
 };
 
+/// Is told by libtorch what memory it takes and frees.
+class ModuleFile::Frees : public c10::MemoryReportingInfoBase {
+ public:
+  explicit Frees(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
+  void reportMemoryUsage(void* memory, int64_t bytes, ReportedBytes /*total_allocated*/,
+                         ReportedBytes /*total_reserved*/, c10::Device /*device*/) override {
+    if (bytes < 0) reader_->forget(memory);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+ private:
+  std::shared_ptr<Reader> reader_;
+};
+
 ModuleFile::ModuleFile(const std::string& path)
-    : archive_(path), bytes_(file_size(path)), reader_(std::make_shared<Reader>(path, archive_)) {}
+    : archive_(path),
+      bytes_(file_size(path)),
+      reader_(std::make_shared<Reader>(path, archive_)),
+      frees_(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<Frees>(reader_)) {}
 
 ModuleFile::~ModuleFile() = default;
 
@@ -106,7 +128,8 @@ StoredTensor ModuleFile::place_of(const std::string& name, const at::Tensor& ten
                       .offset = tensor.storage_offset(),
                       .strides = tensor.strides().vec()},
                      tensor.requires_grad()};
-  validate(!place.storage.empty(),
+  const bool changed = tensor._version() != 0;  // in place, by code of the file
+  validate(!place.storage.empty() && !changed,
            "the values of {} are not in the file, but computed by code "
            "when it is loaded",
            name);

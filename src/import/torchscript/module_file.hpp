@@ -1,5 +1,6 @@
 #pragma once
 
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/script.h>
 
 #include <map>
@@ -36,9 +37,11 @@ class ModuleFile {
 
  private:
   class Reader;
+  class Frees;
   ZipArchive archive_;
   int64_t bytes_;
   std::shared_ptr<Reader> reader_;
+  c10::DebugInfoGuard frees_;  // of this thread
 };
 
 }  // namespace mpi4dl
