@@ -7,18 +7,12 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "support/expected_step.hpp"
 #include "support/import_files.hpp"
 #include "support/imported_step.hpp"
-#include "support/world.hpp"
 
 namespace mpi4dl {
 namespace {
-
-constexpr double kTolerance = 1e-9;
-
-std::string net_of(const std::string& file) {
-  return file.substr(0, file.find('.'));
-}
 
 bool is_there(const std::string& file) {
   return std::filesystem::exists(import_file(file));
@@ -26,49 +20,28 @@ bool is_there(const std::string& file) {
 
 /// Lists the files of which values of this ending are there.
 std::vector<std::string> files_with(const std::string& values) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(import_file("")))
-    if (const std::string name = entry.path().filename();
-        name.ends_with(".pt") && is_there(net_of(name) + values))
-      found.push_back(name);
-  std::sort(found.begin(), found.end());
-  return found;
+  return import_files([&](const std::string& name) {
+    return name.ends_with(".pt") && is_there(net_of(name) + values);
+  });
 }
-
-void expect_exact(const std::string& file, const std::string& values) {
-  const SafetensorsFile expected(import_file(values));
-  const ImportedModel model =
-      import_model(import_file(file), {.image = testing::image_of(expected)});
-  const Grid grid = make_grid("square", testing::world().size());
-  const Comparison found = testing::compare_with_pytorch(model, grid, expected, testing::world());
-  EXPECT_LE(found.max_relative_error, kTolerance) << found.worst;
-}
-
-struct ReadableName {
-  std::string operator()(const ::testing::TestParamInfo<std::string>& info) const {
-    std::string name = info.param;
-    std::replace(name.begin(), name.end(), '.', '_');
-    return name;
-  }
-};
 
 class AtItsSize : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(AtItsSize, AStepIsThatOfPyTorch) {
-  expect_exact(GetParam(), net_of(GetParam()) + ".safetensors");
+  testing::expect_step_of_pytorch(GetParam(), net_of(GetParam()) + ".safetensors");
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AtItsSize, ::testing::ValuesIn(files_with(".safetensors")),
-                         ReadableName());
+                         NameOfFile());
 
 class AtAnotherSize : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(AtAnotherSize, AStepIsThatOfPyTorch) {
-  expect_exact(GetParam(), net_of(GetParam()) + ".other.safetensors");
+  testing::expect_step_of_pytorch(GetParam(), net_of(GetParam()) + ".other.safetensors");
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, AtAnotherSize,
-                         ::testing::ValuesIn(files_with(".other.safetensors")), ReadableName());
+                         ::testing::ValuesIn(files_with(".other.safetensors")), NameOfFile());
 
 /// A file says the same, whichever way it was written: only the names of values differ.
 TEST(TorchScript, HasTheNamesOfTheExportedProgram) {
