@@ -50,6 +50,7 @@ void start_mpi_alone() {
   constexpr int kKeep = 0;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", kKeep);
   setenv("OMPI_MCA_pml", "ob1", kKeep);
+  setenv("OMPI_MCA_btl", "self", kKeep);  // version 5 leaves others' files of shared memory behind
 }
 
 void end_with_usage_error(const Launch& launch, const std::string& sentence, SeenBy seen) {

@@ -162,7 +162,7 @@ leaves_out_broken_ones() {
   refuses 1 "1 cannot be shown as asked for ($data/broken/tumour/8.png has 20x20 pixels" asks 4 evaluate broken --split-size 2
   refuses 1 "mend or remove them, or use --on-bad-image skip" asks 2 predict broken --out "$scratch/broken.csv"
   evaluates broken1 1 broken --on-bad-image skip
-  expect_text "7 images (5 of 12 left out) in"
+  expect_text "7 images (5 of 12 left out), with any that were trained on, in"
   expect_text "$counts"
   evaluates broken4 4 broken --on-bad-image skip --split-size 2 --batch-size 2
   evaluates broken5 5 broken --on-bad-image skip --num-spatial-parts 4 --batch-size 3
