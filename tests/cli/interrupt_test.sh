@@ -100,13 +100,22 @@ nothing_to_save() {
   expect_nothing_left
 }
 
+# Open MPI 5 shows nothing that its ranks say after Ctrl-C.
+shows_words=true
+# shellcheck disable=SC2086 # MPIRUN holds a command with its flags
+$MPIRUN 1 --version | grep -qE ' [5-9][.]' && shows_words=false
+
 # mpirun leaves its ranks a second.
 under_mpirun() {
-  local folder=$scratch/ranks
+  local folder=$scratch/ranks saved
   types 2 2 0.01 "${quick[@]}" --split-size 2 --checkpoint-dir "$folder"
   expect_exit 1
-  expect_one_sentence "mpirun ends this job"
-  expect_text "stopped by a signal; $folder/step-$(printf %08d "$(wc -l <"$log")") has everything up to here"
+  saved=$folder/step-$(printf %08d "$(wc -l <"$log")")
+  [ -d "$saved" ] || complain "there is no $saved, but $(ls "$folder")"
+  if $shows_words; then
+    expect_one_sentence "mpirun ends this job"
+    expect_text "stopped by a signal; $saved has everything up to here"
+  fi
   expect_nothing_left
   expect_resumes 2 "$folder" "${quick[@]}" --split-size 2
 }
@@ -116,7 +125,8 @@ too_slow_under_mpirun() {
   local folder=$scratch/slow
   types 2 1 0.1 "${slower[@]}" --split-size 2 --checkpoint-dir "$folder" "${keeping[@]}"
   expect_exit 1
-  expect_one_sentence "mpirun ends this job and kills its ranks about 1 s from now; if the step is saved to $folder"
+  $shows_words &&
+    expect_one_sentence "mpirun ends this job and kills its ranks about 1 s from now; if the step is saved to $folder"
   grep -q '^stopped' "$output" && complain "a step of less than a second"
   expect_nothing_left
   expect_resumes 2 "$folder" "${slower[@]}" --split-size 2
@@ -152,7 +162,8 @@ random() {
   types "$ranks" "processes:$ranks" "$moment" --image-size 64 "$@" --checkpoint-dir "$folder" "${keeping[@]}"
   echo "$ranks ranks, Ctrl-C after $moment s: code $status, $(wc -l 2>/dev/null <"$log") steps," \
     "$(grep -c . <<<"$(ls "$folder" 2>/dev/null)") checkpoints: $(grep -e '^mpi4dl: ' -e '^stopped' "$output" | tail -n 1 | cut -c1-100)"
-  grep -q -e '^mpi4dl: ' -e '^stopped by' "$output" || complain "neither a checkpoint nor a sentence"
+  grep -q -e '^mpi4dl: ' -e '^stopped by' "$output" || [ -n "$(find "$folder" -name 'step-*' 2>/dev/null)" ] ||
+    complain "neither a checkpoint nor a sentence"
   expect_nothing_left
   if [ -d "$folder" ] && [ -n "$(find "$folder" -name 'step-*')" ]; then
     expect_resumes "$ranks" "$folder" --image-size 64 "$@"
