@@ -11,6 +11,7 @@ on=1  # ranks of the rows that follow; 1 is without a launcher
 row() {
   local code=$1 sentence=$2
   shift 2
+  [ "$BASHPID" != $$ ] || wait  # for mistakes, which look at what is there
   if [ "$on" = 1 ]; then
     what="mpi4dl $*"
     timeout --kill-after=5 60 "$MPI4DL" "$@" >"$output" 2>&1 </dev/null
@@ -25,57 +26,67 @@ row() {
     complain "the sentence is not the last line"
 }
 
+# mistake CODE SENTENCE ARGUMENT...: a row beside another one, as it changes nothing; `output` is not its own.
+mistake() {
+  [ "$(jobs -rp | wc -l)" -lt 2 ] || wait -n
+  (
+    failures=0 output=$(mktemp -p "$scratch")
+    row "$@" >"$output.complaints"
+    [ "$failures" = 0 ] || cat "$output.complaints" >>"$scratch/mistakes"
+  ) &
+}
+
 # --- Commands and flags ---
 
-row 2 "mpi4dl needs a command: train, evaluate"
+mistake 2 "mpi4dl needs a command: train, evaluate"
 row 2 "mpi4dl has no command trian (did you mean train?)" trian
 expect_text "bench halo"  # the list of commands
-row 2 "mpi4dl bench needs a command: halo, train" bench
-row 2 "mpi4dl bench has no command hallo (did you mean halo?)" bench hallo
-row 2 "mpi4dl data has no command frobnicate" data frobnicate
-row 2 "mpi4dl has no command trian (did you mean train?)" help trian
-row 2 "mpi4dl has no command eval (did you mean evaluate?)" eval
-row 2 "mpi4dl needs a command before --model, such as mpi4dl train" --model resnet
+mistake 2 "mpi4dl bench needs a command: halo, train" bench
+mistake 2 "mpi4dl bench has no command hallo (did you mean halo?)" bench hallo
+mistake 2 "mpi4dl data has no command frobnicate" data frobnicate
+mistake 2 "mpi4dl has no command trian (did you mean train?)" help trian
+mistake 2 "mpi4dl has no command eval (did you mean evaluate?)" eval
+mistake 2 "mpi4dl needs a command before --model, such as mpi4dl train" --model resnet
 row 0 "Commands, each with a --help of its own" help
 row 0 "--num-spatial-parts" help train
 row 0 "--halo-len" help bench halo
-row 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 4
-row 2 "mpi4dl train has no flag --halo-d3 (did you mean --halo-D2?)" train --halo-d3
-row 2 "mpi4dl has no command trian (did you mean train?)" trian --help
-row 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 3 --help
-row 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2
-row 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2 --stages 1x1
+mistake 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 4
+mistake 2 "mpi4dl train has no flag --halo-d3 (did you mean --halo-D2?)" train --halo-d3
+mistake 2 "mpi4dl has no command trian (did you mean train?)" trian --help
+mistake 2 "mpi4dl train has no flag --batchsize (did you mean --batch-size?)" train --batchsize 3 --help
+mistake 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2
+mistake 2 "--halo-D2 is about halos of tiles, but no stage has any" train --halo-D2 --stages 1x1
 row 2 "--out-channels 16 is about a convolution" bench halo --out-channels 16
-row 2 "mpi4dl evaluate has no flag --chekpoint (did you mean --checkpoint?)" evaluate --chekpoint x
-row 2 "mpi4dl train does not expect 'folder'" train folder
-row 2 "--batch-size: zero is not a number of at least 1" train --batch-size zero
-row 2 "unknown model 'resnt' (did you mean resnet?); there are amoebanet, resnet" train --model resnt
-row 2 "--batch-size: 4.5 is not a whole number" train --batch-size 4.5
-row 2 "--balance: a,b is not a whole number" train --balance a,b
-row 2 "--balance: 010 is not a whole number" train --balance 3,010
-row 2 "--batch-size: 010 is not a whole number" train --batch-size 010
-row 2 "--batch-size: 0x10 is not a whole number" train --batch-size 0x10
-row 2 "--seed: 99999999999999999999 is too large" train --seed 99999999999999999999
-row 2 "--depth: 3000000000 is too large" train --depth 3000000000
-row 2 "--lr: 1e400 is not a number above 0" train --lr 1e400
-row 2 "a balance of 3,2 is for 2 stages, but there is 1 (--balance)" train --model resnet \
+mistake 2 "mpi4dl evaluate has no flag --chekpoint (did you mean --checkpoint?)" evaluate --chekpoint x
+mistake 2 "mpi4dl train does not expect 'folder'" train folder
+mistake 2 "--batch-size: zero is not a number of at least 1" train --batch-size zero
+mistake 2 "unknown model 'resnt' (did you mean resnet?); there are amoebanet, resnet" train --model resnt
+mistake 2 "--batch-size: 4.5 is not a whole number" train --batch-size 4.5
+mistake 2 "--balance: a,b is not a whole number" train --balance a,b
+mistake 2 "--balance: 010 is not a whole number" train --balance 3,010
+mistake 2 "--batch-size: 010 is not a whole number" train --batch-size 010
+mistake 2 "--batch-size: 0x10 is not a whole number" train --batch-size 0x10
+mistake 2 "--seed: 99999999999999999999 is too large" train --seed 99999999999999999999
+mistake 2 "--depth: 3000000000 is too large" train --depth 3000000000
+mistake 2 "--lr: 1e400 is not a number above 0" train --lr 1e400
+mistake 2 "a balance of 3,2 is for 2 stages, but there is 1 (--balance)" train --model resnet \
   --resnet-version 1 --depth 8 --balance 3,2
-row 2 "20 stages of 4 + 19 x 1 ranks need a multiple of 23 ranks, not 1; start with mpirun -np 23" \
+mistake 2 "20 stages of 4 + 19 x 1 ranks need a multiple of 23 ranks, not 1; start with mpirun -np 23" \
   train --num-spatial-parts 4 --split-size 20
-row 2 "--batch-size has no value" train --batch-size
-row 2 "--batch-size is given more than once" train --batch-size 4 --batch-size 8
-row 2 "--seed: -1 is not a number of at least 0" train --seed -1
-row 2 "--momentum 0.5 requires --optimizer sgd" train --momentum 0.5 --optimizer adam
-row 2 "--lr-step 5 requires --lr-schedule step" train --lr-step 5
-row 2 "--lr-factor 0.5 requires --lr-schedule step" train --lr-factor 0.5
+mistake 2 "--batch-size has no value" train --batch-size
+mistake 2 "--batch-size is given more than once" train --batch-size 4 --batch-size 8
+mistake 2 "--seed: -1 is not a number of at least 0" train --seed -1
+mistake 2 "--momentum 0.5 requires --optimizer sgd" train --momentum 0.5 --optimizer adam
+mistake 2 "--lr-step 5 requires --lr-schedule step" train --lr-step 5
+mistake 2 "--lr-factor 0.5 requires --lr-schedule step" train --lr-factor 0.5
 
 # --- A shell variable that is not set ---
 
-row 2 "--datapath is given an empty value" train --datapath ""
+mistake 2 "--datapath is given an empty value" train --datapath ""
 row 2 "--checkpoint-dir is given an empty value" train --checkpoint-dir ""
-row 2 "--checkpoint is given an empty value" train --weights ""
-row 2 "--memory is given an empty value" plan --memory ""
-row 2 "there is no folder ./train, and --datapath names no other" train --app medical
+mistake 2 "--checkpoint is given an empty value" train --weights ""
+mistake 2 "--memory is given an empty value" plan --memory ""
+mistake 2 "there is no folder ./train, and --datapath names no other" train --app medical
 
 # --- What it stands on ---
 
@@ -93,43 +104,43 @@ MPI4DL_MAX_ISA=neon row 2 "MPI4DL_MAX_ISA=neon names no instruction set" --versi
 # --- Config files ---
 
 printf '[train]\nbatch-sise = 4\n' >key.ini
-row 2 "--config key.ini, line 2: mpi4dl train has no flag batch-sise (did you mean batch-size?)" \
+mistake 2 "--config key.ini, line 2: mpi4dl train has no flag batch-sise (did you mean batch-size?)" \
   --config key.ini train
 printf '# mine\n\n[trian]\n' >section.ini
-row 2 "--config section.ini, line 3: [trian] is not a command (did you mean train?)" \
+mistake 2 "--config section.ini, line 3: [trian] is not a command (did you mean train?)" \
   --config section.ini train
 printf '[evaluate]\nbatch = 4\n' >other.ini
-row 2 "--config other.ini, line 2: mpi4dl evaluate has no flag batch" --config other.ini train
+mistake 2 "--config other.ini, line 2: mpi4dl evaluate has no flag batch" --config other.ini train
 printf '{"train": {"batch-size": 4}}\n' >config.json
-row 2 "--config config.json, line 1: this looks like JSON" --config config.json train
+mistake 2 "--config config.json, line 1: this looks like JSON" --config config.json train
 head -c 400 /dev/zero | tr '\0' '\377' >bytes.ini
-row 2 "--config bytes.ini, line 1: " --config bytes.ini train
+mistake 2 "--config bytes.ini, line 1: " --config bytes.ini train
 printf '[train]\nmodel = resnet\nmodel = resnet\n' >twice.ini
-row 2 "--config twice.ini, line 3: model stands here a second time" --config twice.ini train
+mistake 2 "--config twice.ini, line 3: model stands here a second time" --config twice.ini train
 printf '[train]\nbatch-size = many\n' >value.ini
-row 2 "--config value.ini, line 2: --batch-size: many is not a number" --config value.ini train
+mistake 2 "--config value.ini, line 2: --batch-size: many is not a number" --config value.ini train
 printf '[train]\nhalo-D2 = maybe\n' >switch.ini
-row 2 "--config switch.ini, line 2: halo-D2 is a switch: true or false, not maybe" \
+mistake 2 "--config switch.ini, line 2: halo-D2 is a switch: true or false, not maybe" \
   --config switch.ini train
 printf 'batch-size = 4\n' >outside.ini
-row 2 "--config outside.ini, line 1: batch-size is not a flag of every command" \
+mistake 2 "--config outside.ini, line 1: batch-size is not a flag of every command" \
   --config outside.ini train
-row 2 "--config none.ini: there is no such file" --config none.ini train
-row 2 "--config .: this is a folder, not a file" --config . train
+mistake 2 "--config none.ini: there is no such file" --config none.ini train
+mistake 2 "--config .: this is a folder, not a file" --config . train
 printf '[train]\nseed = 010\n' >octal.ini
-row 2 "--config octal.ini, line 2: --seed: 010 is not a whole number" --config octal.ini train
+mistake 2 "--config octal.ini, line 2: --seed: 010 is not a whole number" --config octal.ini train
 printf '[train]\n= 4\n' >nameless.ini
-row 2 "--config nameless.ini, line 2: '= 4' is neither a section such as [train] nor a flag such as" \
+mistake 2 "--config nameless.ini, line 2: '= 4' is neither a section such as [train] nor a flag such as" \
   --config nameless.ini train
 printf '[bench halo]\nhalo-len = -1\n' >below.ini
-row 2 "--config below.ini, line 2: --halo-len: -1 is not a number of at least 0" --config below.ini bench halo
+mistake 2 "--config below.ini, line 2: --halo-len: -1 is not a number of at least 0" --config below.ini bench halo
 printf '[train]\ndatapath =\n' >empty.ini
-row 2 "--config empty.ini, line 2: datapath has no value" --config empty.ini train
+mistake 2 "--config empty.ini, line 2: datapath has no value" --config empty.ini train
 printf '[train]\nhelp = true\n' >help.ini
 row 2 "--config help.ini, line 2: mpi4dl train has no flag help" --config help.ini train
 ! grep -q "did you mean" "$output" || complain "it suggests what it refuses"
 printf '\357\273\277[train]\r\nbatch-sise = 4\r\n' >windows.ini
-row 2 "--config windows.ini, line 2: mpi4dl train has no flag batch-sise" --config windows.ini train
+mistake 2 "--config windows.ini, line 2: mpi4dl train has no flag batch-sise" --config windows.ini train
 small=(--model resnet --resnet-version 1 --depth 8 --global-pool-head --image-size 32
        --num-classes 3 --num-images 9 --batch-size 4)
 printf '[train]\nmodel = resnet\nresnet-version = 1\ndepth = 8\nbalance = 3, 2\nsplit-size = 2\nimage-size = 32
@@ -182,28 +193,28 @@ END
 
 row 0 "9 images, with any that were trained on, in" evaluate --checkpoint trained --num-images 9
 row 0 "9 images" evaluate --weights trained --num-images 9
-row 2 "--image-size 64 contradicts trained/step-00000002, which was trained with 32; leave the flag" \
+mistake 2 "--image-size 64 contradicts trained/step-00000002, which was trained with 32; leave the flag" \
   evaluate --checkpoint trained --image-size 64
 row 2 "--num-classes 4 contradicts" predict --checkpoint trained --num-classes 4 --out p.csv
-row 2 "--model amoebanet contradicts" plan --checkpoint trained --model amoebanet
-row 2 "--fit crop contradicts" evaluate --checkpoint trained --app medical --datapath . --fit crop
+mistake 2 "--model amoebanet contradicts" plan --checkpoint trained --model amoebanet
+mistake 2 "--fit crop contradicts" evaluate --checkpoint trained --app medical --datapath . --fit crop
 row 0 "9 images" evaluate --checkpoint trained --num-images 9 --image-size 32x32 --num-classes 3
 row 0 "resnet" plan --checkpoint trained
 row 0 "tensors" export --checkpoint trained --to safetensors --out w.safetensors
-row 2 "w.safetensors has weights, but does not say of which model; give its flags instead (--checkpoint)" \
+mistake 2 "w.safetensors has weights, but does not say of which model; give its flags instead (--checkpoint)" \
   plan --checkpoint w.safetensors
-row 2 "there are no weights 'nowhere'" plan --checkpoint nowhere
-row 2 "there are no weights 'nowhere'" evaluate --checkpoint nowhere --depth 8
-row 2 "there are no weights 'nowhere'" train "${small[@]}" --weights nowhere
+mistake 2 "there are no weights 'nowhere'" plan --checkpoint nowhere
+mistake 2 "there are no weights 'nowhere'" evaluate --checkpoint nowhere --depth 8
+mistake 2 "there are no weights 'nowhere'" train "${small[@]}" --weights nowhere
 row 2 "was trained with --app synthetic, not random" \
   train "${small[@]}" --app random --checkpoint-dir trained --resume auto
-row 2 "--checkpoint is required" evaluate
+mistake 2 "--checkpoint is required" evaluate
 
 # --- Does it fit? ---
 
 wide=(--model resnet --depth 11 --global-pool-head --image-size 512 --batch-size 1)
 row 0 "fits into 32 GiB a rank: yes" plan "${wide[@]}" --memory 32G
-row 2 "--memory lots" plan "${wide[@]}" --memory lots
+mistake 2 "--memory lots" plan "${wide[@]}" --memory lots
 # What does not fit is an answer, not a mistake: exit code 1 without a sentence.
 run 60 1 "$MPI4DL" plan "${wide[@]}" --memory 300M
 expect_exit 1
@@ -221,4 +232,9 @@ row 2 "trained has checkpoints already, up to step 2" train "${small[@]}" --chec
 # shellcheck source-path=SCRIPTDIR source=front_door/hostile.rows
 . "$rows/hostile.rows"
 
+wait
+if [ -s "$scratch/mistakes" ]; then
+  cat "$scratch/mistakes"
+  failures=$((failures + $(grep -c '^FAILED' "$scratch/mistakes")))
+fi
 verdict
