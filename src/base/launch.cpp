@@ -50,7 +50,9 @@ void start_mpi_alone() {
   constexpr int kKeep = 0;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", kKeep);
   setenv("OMPI_MCA_pml", "ob1", kKeep);
-  setenv("OMPI_MCA_btl", "self", kKeep);  // version 5 leaves others' files of shared memory behind
+  // There is nobody else, whatever a launcher's ranks use; version 5 would leave a file of shared
+  // memory behind.
+  setenv("OMPI_MCA_btl", "self", 1);
 }
 
 void end_with_usage_error(const Launch& launch, const std::string& sentence, SeenBy seen) {

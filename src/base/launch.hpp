@@ -16,9 +16,8 @@ struct Launch {
 /// Reads the variables of Open MPI, of PMI (MPICH, Intel MPI, MVAPICH) and of Slurm's job steps.
 Launch read_launch();
 
-/// Spares a process without a launcher what takes Open MPI most of its start: a daemon for ranks that
-/// might be started later, a look at all networks, and memory to share with others. What the user
-/// has set stays.
+/// Spares a process without a launcher what takes Open MPI most of its start: a daemon for ranks
+/// that might be started later, a look at all networks, and memory to share with others.
 void start_mpi_alone();
 
 /// Says who finds the same mistake: every rank sees the command line, but a file may be another
