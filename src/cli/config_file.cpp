@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/nearest_name.hpp"
+#include "base/trimmed.hpp"
 #include "base/utf8.hpp"
 #include "cli/checks.hpp"
 #include "cli/command_names.hpp"
@@ -16,13 +17,6 @@ namespace {
 
 [[noreturn]] void complain(int line, const std::string& problem) {
   throw CLI::ConfigError(fmt::format("line {}: {}", line, problem), CLI::ExitCodes::ConfigError);
-}
-
-std::string trimmed(const std::string& text) {
-  const auto is_blank = [](unsigned char c) { return std::isspace(c) != 0; };
-  const auto begin = std::find_if_not(text.begin(), text.end(), is_blank);
-  const auto end = std::find_if_not(text.rbegin(), std::make_reverse_iterator(begin), is_blank);
-  return {begin, end.base()};
 }
 
 bool is_text(const std::string& line) {

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "base/random.hpp"
+#include "base/trimmed.hpp"
 #include "base/utf8.hpp"
 #include "data/csv.hpp"
 
@@ -24,13 +25,6 @@ std::optional<Number> number_in(const std::string& text) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-/// Returns the text without blanks at its ends.
-std::string trimmed(const std::string& text) {
-  const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
-  const auto begin = std::find_if_not(text.begin(), text.end(), blank);
-  return {begin, std::find_if_not(text.rbegin(), std::reverse_iterator(begin), blank).base()};
 }
 
 /// Normalises a name, so that "Label " is a label too: a column that is left out because of a
